@@ -1,0 +1,40 @@
+"""The command line: ``skdp demo``, ``skdp explain``."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import skdp
+from skdp.cli import demo, explain
+from skdp.exceptions import PrivacyError
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0, 1 if it failed, 2 if it was asked wrongly.
+
+    Parameters
+    ----------
+    argv : sequence of str, default=None
+        Arguments without the name of the program; None takes those of the process.
+    """
+    try:
+        arguments = _parser().parse_args(argv)
+    except SystemExit as stop:  # argparse has said why, or has printed help or the version
+        return int(stop.code or 0)
+    try:
+        arguments.run(arguments)
+    except (PrivacyError, OSError) as error:
+        print(f"skdp: error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="skdp", description=skdp.__doc__)
+    parser.add_argument("--version", action="version", version=f"skdp {skdp.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    demo.add_to(commands)
+    explain.add_to(commands)
+    return parser

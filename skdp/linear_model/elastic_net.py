@@ -1,0 +1,498 @@
+"""Elastic-net linear models, released once with noise that hides any one row."""
+
+from numbers import Real
+
+import numpy as np
+from scipy.special import expit, log_expit, log_softmax
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
+from sklearn.utils.extmath import softmax
+from sklearn.utils.metaestimators import available_if
+
+from skdp._admission import (
+    Interval,
+    StrOptions,
+    admit_labels,
+    admit_training,
+    check_is_fitted,
+    fit_context,
+)
+from skdp._validation import non_negative, positive
+from skdp.linear_model.output_perturbed import OutputPerturbedLinearModel
+from skdp.objectives import Huber, HuberHinge, Logistic, Multinomial, Squared, SquaredHinge
+
+BINARY_LOSSES = {"log_loss": Logistic, "huber_hinge": HuberHinge, "squared_hinge": SquaredHinge}
+
+
+def _has_probabilities(model):
+    if model.loss == "log_loss":
+        return True
+    raise AttributeError(f"Probabilities need loss='log_loss'; this model has loss={model.loss!r}.")
+
+
+class PrivateElasticNetClassifier(ClassifierMixin, OutputPerturbedLinearModel):
+    r"""Linear classifier with an elastic-net penalty, released once with noise.
+
+    Minimises, over rows clipped to norm ``row_norm`` and the constant column ``intercept_scaling``,
+
+    .. math:: \frac1n \sum_i s_i\,\mathrm{loss}(w; x_i, y_i)
+              + \alpha\,\rho \lVert w \rVert_1 + \frac{\alpha (1-\rho)}{2} \lVert w \rVert_2^2
+
+    with :math:`\rho` = ``l1_ratio``, to the declared tolerance on every input, and releases the
+    minimiser, all classes and the intercept together, with one draw of noise.
+
+    Parameters
+    ----------
+    loss : {"log_loss", "huber_hinge", "squared_hinge"}, default="log_loss"
+        "log_loss" is logistic regression, for more than two classes softmax regression over all of
+        them at once. The hinge losses are support vector machines for two classes; the Huber hinge
+        is the hinge rounded over a width of 1.
+    epsilon : float, default=1.0
+        Privacy loss, above 0. More than 40 adds the noise of 40.
+    delta : float, default=0.0
+        In [0, 1). 0 asks for pure epsilon-DP; ``privacy_.delta`` then states the tiny delta that
+        arithmetic of finite precision leaves.
+    alpha : "auto" or float, default="auto"
+        Strength of the penalty, in scikit-learn's mean-loss convention (``1 / (C n)``). "auto"
+        minimises the expected excess loss from public facts alone: number of rows and
+        coefficients, epsilon, delta, row_norm, classes. It falls as epsilon grows.
+    l1_ratio : float, default=0.15
+        Share of the L1 penalty, in [0, 1). The intercept is not L1-penalised.
+    row_norm : float, default=1.0
+        Declared bound on the Euclidean norm of a row; longer rows are scaled down to it, in `fit`
+        and when predicting. On a raw table this gives nonsense without a word: bring columns to
+        comparable public ranges first (:class:`~skdp.preprocessing.PublicRangeScaler`).
+    fit_intercept : bool, default=True
+        The intercept is the weight of a constant column and is penalised like the others. An
+        unpenalised one has no finite sensitivity: one record can move it by log 2, and losing the
+        last record of a class sends it to infinity, whatever n is.
+    intercept_scaling : float, default=1.0
+        Value of the constant column. Larger penalises the intercept less and adds noise to all.
+    noise : {"auto", "laplace", "l2_laplace", "gaussian"}, default="auto"
+        "auto" is "l2_laplace" for delta = 0, otherwise "l2_laplace" or "gaussian", whichever has
+        the smaller expected norm for this number of coefficients.
+    bound : {"tight", "paper"}, default="tight"
+        "paper" is the published 4 L kappa / (n lambda), for comparison.
+    threshold : None, "auto" or float, default=None
+        Released feature weights smaller than this in absolute value are set to zero. "auto" is
+        the smallest threshold that noise alone passes at most once in expectation.
+    classes : array-like, default=None
+        The public set of classes. None takes it from y and lists this among the assumptions.
+    class_weight : dict or None, default=None
+        Declared weight of each class; enters the sensitivity by its largest value. "balanced"
+        is refused: weights computed from counts move all records when one changes.
+    max_sample_weight : float, default=1.0
+        Public bound; larger sample weights are clipped to it. Enters the sensitivity.
+    tol : float, default=1e-8
+        The solver reaches a minimum-norm subgradient of at most `tol` on every admissible input.
+        The declared value counts in the sensitivity, not the one reached.
+    ledger : Ledger or None, default=None
+        Where each fit spends before it solves; every fit spends again.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws from a cryptographic generator keyed by the operating system. Anything else is
+        for tests: it warns, and the statement records it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Released weights.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Released intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    privacy_ : PrivacyStatement
+        What this fit promised.
+    sensitivity_ : Sensitivity
+        L2 or L1 bound on the change of all coefficients, tolerance and rounding included.
+    noise_scale_ : float
+        Scale of the noise: standard deviation (Gaussian) or b (Laplace).
+    alpha_, threshold_ : float
+        The penalty and threshold that were used; functions of public facts.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had string column names.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For inadmissible input or parameters; nothing is spent or released then.
+    CertificationError
+        When `tol` cannot be certified for these public facts, before the data is read.
+    BudgetExceededError
+        When the ledger cannot afford the fit; nothing is spent or released then.
+
+    Notes
+    -----
+    *Guarantees.* (epsilon, delta)-differential privacy of ``coef_`` and ``intercept_`` together,
+    and of everything computed from them, for **replace-one** neighbours: data sets of the same
+    public size that differ in one row (features, label and weight). Assumed public: number of
+    rows, columns, classes, all parameters. The minimiser moves by at most
+    ``D / (n alpha (1 - l1_ratio))`` in the L2 norm, D the diameter of one record's gradients
+    (strong monotonicity; Bousquet and Elisseeff 2002, Theorem 22; Chaudhuri, Monteleoni and
+    Sarwate 2011, Corollary 8). With kappa^2 = row_norm^2 + intercept_scaling^2 and W the largest
+    record weight: logistic ``D = 2 W kappa sigmoid(R kappa)`` with R the radius of the minimiser,
+    softmax ``2 sqrt(2) W kappa``, Huber hinge ``2 W kappa``, squared hinge
+    ``4 W kappa (1 + R kappa)``. The noise is that of the mechanism named in ``privacy_.theorem``.
+
+    In :class:`~sklearn.feature_selection.SelectFromModel` pass a ``threshold`` of your own (such as
+    ``1e-12`` to keep what this model kept): the default, the mean weight, is also a function of
+    released weights, but drops features that this model keeps.
+
+    A fitted model is saved and shown without `random_state`; `get_params` keeps it, as
+    scikit-learn demands.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skdp.linear_model import PrivateElasticNetClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = PrivateElasticNetClassifier(epsilon=10, delta=1e-6, alpha=0.01, row_norm=1.0,
+    ...                                     classes=range(10))
+    >>> model.fit(X / 16, y).privacy_.epsilon
+    10
+    >>> bool(model.score(X / 16, y) > 0.2)
+    True
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        **OutputPerturbedLinearModel._parameter_constraints,
+        "loss": [StrOptions(set(BINARY_LOSSES))],
+        "classes": ["array-like", range, None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        loss="log_loss",
+        *,
+        epsilon=1.0,
+        delta=0.0,
+        alpha="auto",
+        l1_ratio=0.15,
+        row_norm=1.0,
+        fit_intercept=True,
+        intercept_scaling=1.0,
+        noise="auto",
+        bound="tight",
+        threshold=None,
+        classes=None,
+        class_weight=None,
+        max_sample_weight=1.0,
+        tol=1e-8,
+        ledger=None,
+        random_state=None,
+    ):
+        self.loss = loss
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.row_norm = row_norm
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.noise = noise
+        self.bound = bound
+        self.threshold = threshold
+        self.classes = classes
+        self.class_weight = class_weight
+        self.max_sample_weight = max_sample_weight
+        self.tol = tol
+        self.ledger = ledger
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit on private data, spend the budget and release the model.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows; float64 and float32 are used as they are, sparse ones are never densified.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights, clipped to `max_sample_weight`; never normalised.
+
+        Returns
+        -------
+        self
+            The released model.
+        """
+        X, y = admit_training(self, X, y, y_numeric=False)
+        classes, places = admit_labels(y, self.classes)
+        loss = self._loss_for(len(classes))
+        class_weights = self._declared_class_weights(classes)
+        largest = 1.0 if class_weights is None else class_weights.max()
+        weights = self._record_weights(sample_weight, X)
+        if class_weights is not None:
+            weights = class_weights[places] * (1.0 if weights is None else weights)
+        self._fit_release(
+            X,
+            2.0 * places - 1 if loss.n_outputs == 1 else places,
+            weights,
+            loss=loss,
+            max_weight=self.max_sample_weight * largest,
+            assumptions=(self._class_assumption(),),
+        )
+        self.classes_ = classes
+        return self
+
+    def _loss_for(self, n_classes):
+        if n_classes == 2:
+            return BINARY_LOSSES[self.loss]()
+        if self.loss == "log_loss":
+            return Multinomial(n_outputs=n_classes)
+        raise ValueError(
+            f"Only binary classification is supported with loss={self.loss!r}. Use loss='log_loss' "
+            f"for {n_classes} classes."
+        )
+
+    def _declared_class_weights(self, classes):
+        if self.class_weight is None:
+            return None
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight='balanced' computes weights from the class counts, so one record "
+                "changes the weight of all others. Declare a dict of public weights instead."
+            )
+        labels = classes.tolist()
+        if not set(self.class_weight) <= set(labels):
+            raise ValueError("class_weight names a label outside of the classes.")
+        weights = [self.class_weight.get(label, 1.0) for label in labels]
+        non_negative(**{f"class_weight[{k!r}]": w for k, w in zip(labels, weights, strict=True)})
+        positive(largest_class_weight=max(weights))
+        return np.array(weights, dtype=np.float64)
+
+    def _class_assumption(self):
+        if self.classes is None:
+            return "The set of classes was taken from y and is assumed to be public."
+        return "The set of classes was declared."
+
+    def decision_function(self, X):
+        """Return the scores of rows, clipped to `row_norm` as in `fit`.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Above 0 means ``classes_[1]`` for two classes, otherwise the largest wins.
+        """
+        scores = self._scores(X)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X):
+        """Return the predicted class labels, shape (n_samples,)."""
+        scores = self.decision_function(X)
+        places = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[places]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """Return class probabilities, shape (n_samples, n_classes); for loss="log_loss"."""
+        scores = self.decision_function(X)
+        if scores.ndim > 1:
+            return softmax(scores, copy=False)
+        positive_class = expit(scores)
+        return np.column_stack([1 - positive_class, positive_class])
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X):
+        """Return log probabilities, shape (n_samples, n_classes); for loss="log_loss"."""
+        scores = self.decision_function(X)
+        if scores.ndim > 1:
+            return log_softmax(scores, axis=1)
+        return np.column_stack([log_expit(-scores), log_expit(scores)])
+
+    def to_sklearn(self):
+        """Return a plain fitted scikit-learn pipeline that predicts the same.
+
+        Returns
+        -------
+        Pipeline
+            A :class:`~skdp.preprocessing.RowNormClipper` and a ``LogisticRegression`` (log_loss)
+            or ``LinearSVC`` (hinge losses) that carries the released weights. Saved by joblib, or
+            by skops with the clipper's class listed as trusted.
+        """
+        check_is_fitted(self)
+        model = LogisticRegression() if self.loss == "log_loss" else LinearSVC()
+        model.classes_ = self.classes_.copy()
+        return self._as_pipeline(model)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.loss == "log_loss"
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
+    r"""Linear regression with an elastic-net penalty, released once with noise.
+
+    Minimises the same objective as :class:`PrivateElasticNetClassifier` with the Huber loss (half
+    the squared residual up to `huber_threshold`, linear beyond) or half the squared residual.
+
+    Parameters
+    ----------
+    loss : {"huber", "squared_error"}, default="huber"
+        "huber" needs no bound on the labels: its slope is at most `huber_threshold`.
+        "squared_error" needs `y_bound`.
+    huber_threshold : float, default=1.0
+        Residual, in the units of y, beyond which the Huber loss is linear. Declare it, or scale y
+        by a public constant; a scale estimated from the data has another sensitivity.
+    y_bound : float or None, default=None
+        Declared bound on the labels; y is clipped to [-y_bound, y_bound] before fitting. Centre y
+        by a public constant first where it lies far from 0.
+    epsilon, delta, alpha, l1_ratio, row_norm, fit_intercept, intercept_scaling, noise, bound
+        As in :class:`PrivateElasticNetClassifier`.
+    threshold, max_sample_weight, tol, ledger, random_state
+        As in :class:`PrivateElasticNetClassifier`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Released weights.
+    intercept_ : float
+        Released intercept.
+    privacy_, sensitivity_, noise_scale_, alpha_, threshold_, n_features_in_, feature_names_in_
+        As in :class:`PrivateElasticNetClassifier`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For inadmissible input or parameters, "squared_error" without `y_bound` among them.
+    CertificationError
+        When `tol` cannot be certified for these public facts, before the data is read.
+    BudgetExceededError
+        When the ledger cannot afford the fit; nothing is spent or released then.
+
+    Notes
+    -----
+    *Guarantees.* As for :class:`PrivateElasticNetClassifier`, **replace-one** neighbours (features,
+    label and weight), with D = ``2 W kappa huber_threshold`` for the Huber loss and
+    ``2 W kappa (kappa R + y_bound)`` for the squared loss, R the radius of the minimiser.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skdp.linear_model import PrivateElasticNet
+    >>> X, y = load_diabetes(return_X_y=True)          # columns have norm 1, so rows are short
+    >>> model = PrivateElasticNet(epsilon=10, alpha=0.01, row_norm=0.3, huber_threshold=0.5)
+    >>> model.fit(X, (y - 150) / 200).coef_.shape      # centre and scale are public constants
+    (10,)
+    >>> round(model.privacy_.epsilon, 6)
+    10
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        **OutputPerturbedLinearModel._parameter_constraints,
+        "loss": [StrOptions({"huber", "squared_error"})],
+        "huber_threshold": [Interval(Real, 0, None, closed="neither")],
+        "y_bound": [Interval(Real, 0, None, closed="neither"), None],
+    }
+
+    def __init__(
+        self,
+        loss="huber",
+        *,
+        huber_threshold=1.0,
+        y_bound=None,
+        epsilon=1.0,
+        delta=0.0,
+        alpha="auto",
+        l1_ratio=0.15,
+        row_norm=1.0,
+        fit_intercept=True,
+        intercept_scaling=1.0,
+        noise="auto",
+        bound="tight",
+        threshold=None,
+        max_sample_weight=1.0,
+        tol=1e-8,
+        ledger=None,
+        random_state=None,
+    ):
+        self.loss = loss
+        self.huber_threshold = huber_threshold
+        self.y_bound = y_bound
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.row_norm = row_norm
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.noise = noise
+        self.bound = bound
+        self.threshold = threshold
+        self.max_sample_weight = max_sample_weight
+        self.tol = tol
+        self.ledger = ledger
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit on private data, spend the budget and release the model.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n_samples, n_features)
+            Rows; float64 and float32 are used as they are, sparse ones are never densified.
+        y : array-like of shape (n_samples,)
+            Real-valued labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights, clipped to `max_sample_weight`; never normalised.
+
+        Returns
+        -------
+        self
+            The released model.
+        """
+        X, y = admit_training(self, X, y, y_numeric=True)
+        targets = y.astype(np.float64)
+        if self.y_bound is not None:
+            targets = np.clip(targets, -self.y_bound, self.y_bound)
+        self._fit_release(
+            X,
+            targets,
+            self._record_weights(sample_weight, X),
+            loss=self._make_loss(),
+            max_weight=self.max_sample_weight,
+            assumptions=self._label_assumptions(),
+        )
+        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+        return self
+
+    def _make_loss(self):
+        if self.loss == "huber":
+            return Huber(threshold=self.huber_threshold)
+        if self.y_bound is None:
+            raise ValueError(
+                "loss='squared_error' needs y_bound: without a declared bound on the labels one "
+                "record can move the model by any amount. Set y_bound, or use loss='huber'."
+            )
+        return Squared(y_bound=self.y_bound)
+
+    def _label_assumptions(self):
+        if self.y_bound is None:
+            return ()
+        return (f"Labels are clipped to [-{self.y_bound:g}, {self.y_bound:g}], a declared bound.",)
+
+    def predict(self, X):
+        """Return predictions for rows clipped to `row_norm` as in `fit`, shape (n_samples,)."""
+        return self._scores(X).ravel()
+
+    def to_sklearn(self):
+        """Return a plain fitted pipeline of a row clipper and a ``LinearRegression``."""
+        check_is_fitted(self)
+        return self._as_pipeline(LinearRegression())
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags

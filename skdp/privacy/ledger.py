@@ -1,0 +1,250 @@
+"""Counting what is spent on one data set."""
+
+import math
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol, Self, final, runtime_checkable
+
+from skdp.exceptions import BudgetExceededError, PrivacyError
+from skdp.privacy.budget import Neighbours, PrivacyBudget
+from skdp.privacy.statement import PrivacyStatement
+
+__all__ = ["InMemoryLedger", "Ledger", "LedgerEntry", "Spending"]
+
+
+class Spending(NamedTuple):
+    """Two sums, either of which may be zero."""
+
+    epsilon: float
+    delta: float
+
+
+@final
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One release that was paid for.
+
+    Attributes
+    ----------
+    purpose : str
+        What it was for.
+    statement : PrivacyStatement
+        What was promised; its `budget` is what was charged.
+    """
+
+    purpose: str
+    statement: PrivacyStatement
+
+    @property
+    def budget(self) -> PrivacyBudget:
+        """What was charged."""
+        return self.statement.budget
+
+
+@runtime_checkable
+class Ledger(Protocol):
+    """What an estimator asks of its `ledger`."""
+
+    def spend(self, statement: PrivacyStatement, *, purpose: str) -> None:
+        """Charge a release before it is made, or raise and charge nothing.
+
+        Raises
+        ------
+        BudgetExceededError
+            If what remains does not cover the statement's budget.
+        ValueError
+            If the statement's neighbouring relation is not the ledger's.
+        """
+
+    @property
+    def remaining(self) -> Spending:
+        """What is left."""
+
+    @property
+    def history(self) -> tuple[LedgerEntry, ...]:
+        """All that was charged, oldest first."""
+
+
+@final
+class InMemoryLedger:
+    """Admits a release if and only if sum epsilon_i <= epsilon and sum delta_i <= delta.
+
+    A filter by basic composition: it holds although each release may be chosen after seeing
+    the earlier ones, which sharper accountants (privacy loss distributions) do not allow. What
+    was charged is never handed back.
+
+    It lives in one process. `sklearn.base.clone` and `copy.deepcopy` return the ledger itself,
+    so that the clones in a grid search count too; pickling raises, since a copy in another
+    process would count nothing that is seen here. Before saving a fitted estimator, take the
+    ledger out with `set_params(ledger=None)`; to search in parallel use threads
+    (`joblib.parallel_backend("threading")`).
+
+    Parameters
+    ----------
+    epsilon : float
+        The cap on the sum of epsilons, above 0.
+    delta : float, default=0.0
+        The cap on the sum of deltas, in [0, 1). With 0 only pure releases are admitted.
+    neighbours : Neighbours, default=Neighbours.REPLACE_ONE
+        The relation that all releases must share.
+
+    Notes
+    -----
+    Sums are exact sums of the decimal numbers as written: ten times 0.1 is 1. Requests of
+    delta = 0 are charged 0; the deltas of their finite precision are summed in
+    `finite_precision`.
+
+    References
+    ----------
+    Rogers, Roth, Ullman and Vadhan (2016), Privacy odometers and filters, section 3.
+
+    Examples
+    --------
+    >>> from dp_accounting import GaussianDpEvent
+    >>> from skdp.privacy.accounting import EventCurve
+    >>> ledger = InMemoryLedger(1.5, 1e-5, neighbours=Neighbours.ADD_OR_REMOVE_ONE)
+    >>> statement = PrivacyStatement(
+    ...     curve=EventCurve(GaussianDpEvent(4.2247)),
+    ...     budget=PrivacyBudget(1.0, 1e-6),
+    ...     neighbours=Neighbours.ADD_OR_REMOVE_ONE,
+    ...     theorem="Balle and Wang (2018), Theorem 8",
+    ...     assumptions=(),
+    ...     noise="for an example",
+    ... )
+    >>> ledger.spend(statement, purpose="first model")
+    >>> ledger.remaining
+    Spending(epsilon=0.5, delta=9e-06)
+    >>> ledger.spend(statement, purpose="second model")
+    Traceback (most recent call last):
+    ...
+    skdp.exceptions.BudgetExceededError: ...
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float = 0.0,
+        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+    ) -> None:
+        if not isinstance(neighbours, Neighbours):
+            raise TypeError(f"neighbours must be a Neighbours member, got {neighbours!r}.")
+        self._cap = PrivacyBudget(epsilon, delta)
+        self._neighbours = neighbours
+        self._entries: list[LedgerEntry] = []
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    @property
+    def cap(self) -> PrivacyBudget:
+        """What all releases together are guaranteed to stay within."""
+        return self._cap
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation that the cap refers to."""
+        return self._neighbours
+
+    @property
+    def history(self) -> tuple[LedgerEntry, ...]:
+        """All that was charged, oldest first."""
+        with self._lock:
+            return tuple(self._entries)
+
+    @property
+    def spent(self) -> Spending:
+        """The sums of what was charged."""
+        epsilon, delta = _sums(entry.budget for entry in self.history)
+        return Spending(float(epsilon), float(delta))
+
+    @property
+    def remaining(self) -> Spending:
+        """The cap minus what was charged."""
+        epsilon, delta = _sums(entry.budget for entry in self.history)
+        cap = self._cap
+        return Spending(float(_exact(cap.epsilon) - epsilon), float(_exact(cap.delta) - delta))
+
+    @property
+    def finite_precision(self) -> float:
+        """Sum of the deltas that pure requests have on a computer; beside the cap on delta."""
+        return math.fsum(e.statement.delta for e in self.history if e.budget.delta == 0)
+
+    def spend(self, statement: PrivacyStatement, *, purpose: str) -> None:
+        """Charge a release before it is made, or raise and charge nothing.
+
+        Parameters
+        ----------
+        statement : PrivacyStatement
+            What will be promised; its `budget` is charged.
+        purpose : str
+            What it is for.
+
+        Raises
+        ------
+        BudgetExceededError
+            If what remains does not cover the statement's budget.
+        ValueError
+            If the statement's neighbouring relation is not the ledger's.
+        PrivacyError
+            If this is a copy of the ledger in a forked process.
+        """
+        self._refuse_forks()
+        if statement.neighbours is not self._neighbours:
+            raise ValueError(
+                f"This ledger counts {self._neighbours.value} guarantees; "
+                f"{purpose} is stated for {statement.neighbours.value}, which do not add up."
+            )
+        with self._lock:
+            self._refuse_overspending(statement.budget, purpose)
+            self._entries.append(LedgerEntry(purpose, statement))
+
+    def _refuse_overspending(self, asked: PrivacyBudget, purpose: str) -> None:
+        epsilon, delta = _sums([*(entry.budget for entry in self._entries), asked])
+        if epsilon > _exact(self._cap.epsilon) or delta > _exact(self._cap.delta):
+            raise BudgetExceededError(
+                f"{purpose} asks for epsilon = {asked.epsilon:g}, delta = {asked.delta:g}, which "
+                f"would bring the sums to {float(epsilon):g}, {float(delta):g}; the cap is "
+                f"{self._cap.epsilon:g}, {self._cap.delta:g}. Nothing was spent."
+            )
+
+    def _refuse_forks(self) -> None:
+        if os.getpid() != self._process:
+            raise PrivacyError(
+                "An in-memory ledger counts in the process that made it; this is a forked copy, "
+                "whose spending nobody would see. Use threads."
+            )
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> str:
+        raise TypeError(
+            "An in-memory ledger cannot be pickled: a copy in another process would spend "
+            "without being counted. Run in one process (joblib's threading backend), or take "
+            "the ledger out with set_params(ledger=None) before saving an estimator."
+        )
+
+    def __repr__(self) -> str:
+        cap = self._cap
+        return f"InMemoryLedger({cap.epsilon:g}, {cap.delta:g}, {self._neighbours.value})"
+
+
+def _sums(budgets: Iterable[PrivacyBudget]) -> tuple[Fraction, Fraction]:
+    epsilon = delta = Fraction(0)
+    for budget in budgets:
+        epsilon += _exact(budget.epsilon)
+        delta += _exact(budget.delta)
+    return epsilon, delta
+
+
+def _exact(number: float) -> Fraction:
+    """The decimal number that was written, so that 0.1 + 0.2 is 0.3."""
+    return Fraction(repr(float(number)))

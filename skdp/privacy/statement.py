@@ -1,0 +1,208 @@
+"""What a fit promised, under which assumptions, with which noise."""
+
+import json
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+from skdp.privacy.budget import Neighbours, PrivacyBudget
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+__all__ = ["SEEDED_NOISE", "SYSTEM_NOISE", "PrivacyStatement", "StatedCurve", "noise_source"]
+
+SYSTEM_NOISE = (
+    "AES-256 keystream keyed by the operating system; the guarantee holds against whoever "
+    "cannot tell this keystream from true randomness (computational)"
+)
+SEEDED_NOISE = "seeded for tests: no guarantee against whoever knows the seed"
+
+_PRECISION_IN_WORDS = (
+    "Delta was asked to be 0; what is stated is what the finite precision of a computer leaves."
+)
+# A request of delta = 0 is met up to finite precision, which stays far below this.
+_FINITE_PRECISION = 1e-9
+
+
+def noise_source(*, seeded: bool) -> str:
+    """Return the words for the noise of a statement.
+
+    Examples
+    --------
+    >>> noise_source(seeded=True)
+    'seeded for tests: no guarantee against whoever knows the seed'
+    """
+    return SEEDED_NOISE if seeded else SYSTEM_NOISE
+
+
+class StatedCurve(Protocol):
+    """What a statement rests on: a mechanism, or the curve of an event."""
+
+    def delta_at(self, epsilon: float) -> float:
+        """Least delta proved at `epsilon`, finite precision included."""
+
+    def epsilon_at(self, delta: float) -> float:
+        """Least epsilon proved at `delta`; infinite where there is none."""
+
+    @property
+    def event(self) -> "DpEvent":
+        """What was run."""
+
+
+@final
+@dataclass(frozen=True)
+class PrivacyStatement:
+    """P[M(D) in S] <= e^epsilon P[M(D') in S] + delta for all neighbours D, D' and sets S.
+
+    Made from public facts alone, before the data is looked at; costs microseconds, since
+    everything but the pair itself is computed when it is asked for.
+
+    Parameters
+    ----------
+    curve : StatedCurve
+        The mechanism that was run, or any object with its `delta_at`, `epsilon_at`, `event`.
+    budget : PrivacyBudget
+        What was asked for.
+    neighbours : Neighbours
+        The relation between D and D'.
+    theorem : str
+        The theorem that the guarantee rests on, with its source.
+    assumptions : tuple of str
+        What must be true for it to hold, in plain sentences.
+    noise : str
+        Where the randomness came from; see `noise_source`. Never a seed.
+    unit : str, default="row"
+        What one record is.
+
+    Attributes
+    ----------
+    delta : float
+        The requested delta; for a request of 0, the tiny delta that finite precision leaves.
+
+    Raises
+    ------
+    ValueError
+        If the curve does not keep the budget.
+
+    Examples
+    --------
+    >>> from dp_accounting import GaussianDpEvent
+    >>> from skdp.privacy import Neighbours, PrivacyBudget
+    >>> from skdp.privacy.accounting import EventCurve
+    >>> statement = PrivacyStatement(
+    ...     curve=EventCurve(GaussianDpEvent(4.2247)),
+    ...     budget=PrivacyBudget(1.0, 1e-6),
+    ...     neighbours=Neighbours.ADD_OR_REMOVE_ONE,
+    ...     theorem="Balle and Wang (2018), Theorem 8",
+    ...     assumptions=("The number of columns is public.",),
+    ...     noise=noise_source(seeded=False),
+    ... )
+    >>> statement
+    PrivacyStatement(epsilon=1, delta=1e-06, neighbours=add-or-remove-one, unit=row)
+    >>> round(statement.epsilon_at(1e-9), 3)
+    1.318
+    """
+
+    curve: StatedCurve
+    budget: PrivacyBudget
+    neighbours: Neighbours
+    theorem: str
+    assumptions: tuple[str, ...]
+    noise: str
+    unit: str = "row"
+    delta: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        proved = self.curve.delta_at(self.budget.epsilon)
+        if proved > (self.budget.delta or _FINITE_PRECISION):
+            raise ValueError(
+                f"The mechanism has delta = {proved:g} at epsilon = {self.budget.epsilon:g}; "
+                f"it cannot be stated as delta = {self.budget.delta:g}."
+            )
+        object.__setattr__(self, "delta", self.budget.delta or proved)
+
+    @property
+    def epsilon(self) -> float:
+        """The requested epsilon."""
+        return self.budget.epsilon
+
+    @property
+    def event(self) -> "DpEvent":
+        """What was run, for an accountant. Imports dp_accounting on first use."""
+        return self.curve.event
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return the least delta proved at another epsilon."""
+        return self.curve.delta_at(epsilon)
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the least epsilon proved at another delta; infinite where there is none."""
+        return self.curve.epsilon_at(delta)
+
+    def explain(self) -> str:
+        """Say in plain words what is promised to one person, and what is not.
+
+        Returns
+        -------
+        str
+            The pair, what attacks can achieve, how far a belief can move, what the promise rests
+            on, and what it does not cover; lines of at most 88 characters.
+        """
+        from skdp.privacy.meaning import meaning_in_words, not_promised_in_words, paragraphs
+
+        meaning = meaning_in_words(
+            self.curve, self.delta, neighbours=self.neighbours, unit=self.unit
+        )
+        return paragraphs(
+            self._headline, meaning, self._basis(), not_promised_in_words(self.epsilon, self.unit)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement as plain dicts, lists, strings and numbers."""
+        from skdp.privacy.event_dicts import event_to_dict
+
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "requested_delta": self.budget.delta,
+            "neighbours": self.neighbours.value,
+            "unit": self.unit,
+            "theorem": self.theorem,
+            "assumptions": list(self.assumptions),
+            "noise": self.noise,
+            "event": event_to_dict(self.event),
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"PrivacyStatement(epsilon={self.epsilon:g}, delta={self.delta:.3g}, "
+            f"neighbours={self.neighbours.value}, unit={self.unit})"
+        )
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{escape(assumption)}</li>" for assumption in self.assumptions)
+        return (
+            f"<details><summary><b>{escape(self._headline)}</b></summary>"
+            f"<p>{escape(self.theorem)}</p><ul>{items}</ul><p>Noise: {escape(self.noise)}</p>"
+            "</details>"
+        )
+
+    @property
+    def _headline(self) -> str:
+        pair = f"epsilon = {self.epsilon:g}, delta = {self.delta:.3g}"
+        caveat = "; NOISE SEEDED FOR TESTS" if self.noise == SEEDED_NOISE else ""
+        return f"{pair}, for each {self.unit} ({self.neighbours.value}){caveat}"
+
+    def _basis(self) -> str:
+        from skdp.privacy.meaning import bullets
+
+        precision = () if self.budget.delta else (_PRECISION_IN_WORDS,)
+        noise = f"Noise: {self.noise}."
+        return bullets(
+            "What it rests on", (f"Theorem: {self.theorem}", *self.assumptions, *precision, noise)
+        )

@@ -1,0 +1,102 @@
+"""A planned output perturbation: everything that is fixed before the data is read."""
+
+from dataclasses import dataclass
+from typing import Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from skdp.mechanisms import Mechanism
+from skdp.objectives import ElasticNet, Loss, Objective
+from skdp.privacy.budget import Neighbours, PrivacyBudget, Sensitivity
+from skdp.records import Records
+from skdp.solvers import Certificate, Problem, solve_certified
+from skdp.stability.domain import Domain
+from skdp.stability.erm import MinimiserBound, minimiser_sensitivity
+from skdp.stability.noise import NoiseRule
+from skdp.stability.tradeoff import PlannedFit
+
+Array = npt.NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True)
+class OutputPerturbationPlan:
+    """Objective, tolerance and mechanism of one fit, from public facts alone.
+
+    Attributes
+    ----------
+    problem : Problem
+        What is minimised, and the tolerance that the solver reaches on every input.
+    sensitivity : Sensitivity
+        How far one record moves the certified minimiser, tolerance included.
+    mechanism : Mechanism
+        Releases all coefficients of all outputs and the intercept in one draw.
+    """
+
+    problem: Problem
+    sensitivity: Sensitivity
+    mechanism: Mechanism
+
+    @classmethod
+    def for_penalty(
+        cls,
+        loss: Loss,
+        penalty: ElasticNet,
+        domain: Domain,
+        budget: PrivacyBudget,
+        *,
+        tol: float,
+        bound: MinimiserBound,
+        noise: NoiseRule,
+    ) -> Self:
+        """Plan a fit with a given penalty; refuse what cannot be certified."""
+        problem = Problem(
+            Objective(loss, penalty),
+            n_samples=domain.n_samples,
+            n_features=domain.n_features,
+            kappa=domain.kappa,
+            max_weight=domain.max_weight,
+            tol=tol,
+        )
+        problem.require_certifiable()
+        certificate = Certificate(tol, penalty.strong_convexity)
+        sensitivity = minimiser_sensitivity(loss, penalty, certificate, domain, bound)
+        mechanism = noise(sensitivity, budget, loss.n_outputs * domain.n_columns)
+        return cls(problem, sensitivity, mechanism)
+
+    def minimiser(self, records: Records) -> Array:
+        """Return the certified minimiser, shape (n_outputs, n_columns): private until released."""
+        problem = self.problem
+        return solve_certified(
+            problem.objective,
+            records,
+            problem.tol,
+            kappa=problem.kappa,
+            max_weight=problem.max_weight,
+        )
+
+
+def planned_penalty(
+    loss: Loss,
+    l1_ratio: float,
+    domain: Domain,
+    budget: PrivacyBudget,
+    *,
+    tol: float,
+    bound: MinimiserBound,
+    noise: NoiseRule,
+) -> ElasticNet:
+    """Return the penalty of least expected excess loss, from public facts alone."""
+    unit = Sensitivity(1.0, "l2", Neighbours.REPLACE_ONE)
+    unit_std = noise(unit, budget, loss.n_outputs * domain.n_columns).standard_deviation
+
+    def penalty_of(strong_convexity: float) -> ElasticNet:
+        return ElasticNet(alpha=strong_convexity / (1 - l1_ratio), l1_ratio=l1_ratio)
+
+    def noise_std(strong_convexity: float) -> float:
+        penalty = penalty_of(strong_convexity)
+        certificate = Certificate(tol, penalty.strong_convexity)
+        return unit_std * minimiser_sensitivity(loss, penalty, certificate, domain, bound).value
+
+    return penalty_of(PlannedFit(loss, domain, noise_std).best_strong_convexity())

@@ -1,0 +1,35 @@
+"""Estimators and parameter combinations that every contract runs over."""
+
+import itertools
+
+from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
+
+CLASSIFIER_LOSSES = ("log_loss", "huber_hinge", "squared_hinge")
+REGRESSOR_LOSSES = ("huber", "squared_error")
+# (noise, delta): every noise with every kind of budget that admits it.
+NOISES = (
+    ("auto", 0.0),
+    ("auto", 1e-6),
+    ("laplace", 0.0),
+    ("l2_laplace", 0.0),
+    ("gaussian", 1e-6),
+)
+
+
+def classifiers():
+    """One classifier for each loss, noise and delta, defaults first."""
+    yield PrivateElasticNetClassifier()
+    for loss, (noise, delta) in itertools.product(CLASSIFIER_LOSSES, NOISES):
+        yield PrivateElasticNetClassifier(loss=loss, noise=noise, delta=delta)
+    yield PrivateElasticNetClassifier(bound="paper", threshold="auto", fit_intercept=False)
+
+
+def regressors():
+    """One regressor for each loss, noise and delta, defaults first."""
+    yield PrivateElasticNet()
+    for loss, (noise, delta) in itertools.product(REGRESSOR_LOSSES, NOISES):
+        yield PrivateElasticNet(loss=loss, noise=noise, delta=delta, y_bound=5.0)
+
+
+#: One instance of every public estimator; a guard test fails when a class is missing.
+ESTIMATORS = (PrivateElasticNetClassifier(), PrivateElasticNet())
