@@ -15,9 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
     _check_sample_weight,
-    check_array,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
@@ -30,6 +28,8 @@ __all__ = [
     "admit_weights",
     "check_is_fitted",
     "fit_context",
+    "quote_free",
+    "refuse_strings",
 ]
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ _QUOTE_FREE = (
     "Complex data not supported",
     "Found array with",
     "Found input variables with inconsistent numbers of samples",
-    "Sample weights must be",
+    "Sample weights must",
     "Negative values in data passed to `sample_weight`",
     "sample_weight.shape ==",
     "Expected a 2-dimensional container but got",
@@ -79,7 +79,7 @@ def _without_quotes(error: Exception, name: str) -> str:
     return _NOT_NUMBERS.format(name=name)
 
 
-def _quote_free(check: Callable[[], T], name: str) -> T:
+def quote_free(check: Callable[[], T], name: str) -> T:
     """Run a check; what it raises keeps its type and loses the cells it quotes."""
     try:
         return check()
@@ -90,13 +90,13 @@ def _quote_free(check: Callable[[], T], name: str) -> T:
     raise refusal  # outside of `except`, so that no chained error quotes a cell either
 
 
-def _refuse_strings(X: Any) -> None:
+def refuse_strings(values: Any, name: str = "X") -> None:
     """Refuse text: numpy would read the strings "1.5" as numbers without a word."""
-    if not _may_hold_strings(X):
+    if not _may_hold_strings(values):
         return
-    cells = np.asarray(X, dtype=object)
+    cells = np.asarray(values, dtype=object)
     if any(isinstance(cell, str | bytes) for cell in cells.ravel()):
-        raise ValueError(_NOT_NUMBERS.format(name="X"))
+        raise ValueError(_NOT_NUMBERS.format(name=name))
 
 
 def _may_hold_strings(X: Any) -> bool:
@@ -113,7 +113,7 @@ def _is_numeric_type(dtype: Any) -> bool:
     is_numeric = getattr(dtype, "is_numeric", None)  # polars
     if callable(is_numeric):
         return bool(is_numeric())
-    return getattr(dtype, "kind", "O") in "biuf"
+    return bool(getattr(dtype, "kind", "O") in "biuf")
 
 
 def admit_training(estimator: Any, X: Any, y: Any, *, y_numeric: bool) -> tuple[Any, Any]:
@@ -122,8 +122,10 @@ def admit_training(estimator: Any, X: Any, y: Any, *, y_numeric: bool) -> tuple[
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    _refuse_strings(X)
-    return _quote_free(
+    refuse_strings(X)
+    if y_numeric:
+        refuse_strings(y, "y")
+    admitted: tuple[Any, Any] = quote_free(
         lambda: validate_data(
             estimator,
             X,
@@ -133,15 +135,16 @@ def admit_training(estimator: Any, X: Any, y: Any, *, y_numeric: bool) -> tuple[
             ensure_min_samples=2,
             y_numeric=y_numeric,
         ),
-        "X",
+        "X or y",
     )
+    return admitted
 
 
 def admit_new_rows(estimator: Any, X: Any) -> Any:
     """Return rows to predict for, dense or CSR, or refuse."""
     check_is_fitted(estimator)
-    _refuse_strings(X)
-    return _quote_free(
+    refuse_strings(X)
+    return quote_free(
         lambda: validate_data(
             estimator, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
         ),
@@ -149,16 +152,9 @@ def admit_new_rows(estimator: Any, X: Any) -> Any:
     )
 
 
-def admit_targets(y: Any) -> npt.NDArray[np.float64]:
-    """Return real-valued targets as float64, or refuse."""
-    return _quote_free(
-        lambda: check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y"), "y"
-    )
-
-
 def admit_weights(sample_weight: Any, X: Any) -> npt.NDArray[np.float64]:
     """Return one non-negative finite weight a row, or refuse."""
-    return _quote_free(
+    return quote_free(
         lambda: _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True),
         "sample_weight",
     )

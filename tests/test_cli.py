@@ -170,6 +170,15 @@ def test_the_table_fits_into_80_characters_and_shows_mean_and_range():
     assert "…" not in "".join(lines)
 
 
+def test_a_single_draw_has_no_range():
+    console = Console(width=80, file=io.StringIO())
+    console.print(
+        privacy_cost_table(PrivacyCost({2.0: COST.private[1.0][:1]}, *[COST.majority] * 2))
+    )
+    row = next(line for line in console.file.getvalue().splitlines() if "epsilon 2" in line)
+    assert row.split() == ["epsilon", "2", "0.800", "0.610", "0.860"]
+
+
 def test_the_figure_names_its_lines_and_states_their_values(tmp_path):
     with matplotlib.rc_context({"svg.fonttype": "none"}):
         draw_privacy_cost(COST, tmp_path / "figure.svg", "A title")

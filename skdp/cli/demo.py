@@ -43,7 +43,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Measure, print the table and the statement, and draw the figure."""
+    """Measure, draw the figure, and print the table and the statement."""
     from rich.console import Console
 
     from skdp.datasets import load_adult
@@ -51,10 +51,10 @@ def run(args: argparse.Namespace) -> None:
 
     console = Console()
     cost, statement = measure(load_adult(), args.draws, console)
+    draw_privacy_cost(cost, args.output, TITLE)
     console.print(privacy_cost_table(cost, TITLE))
     print(f"\n32,561 people to learn from, 16,281 to test on; {_draws_in_words(args.draws)}\n")
     print(f"What the model at epsilon {EXPLAINED_EPSILON:g} promises\n\n{statement.explain()}\n")
-    draw_privacy_cost(cost, args.output, TITLE)
     print(f"Figure: {args.output}")
 
 

@@ -6,15 +6,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from skdp._admission import _quote_free, _refuse_strings
+from skdp._admission import quote_free, refuse_strings
 
 
 def admit_rows(transformer: Any, X: Any, *, accept_sparse: Any, reset: bool = True) -> Any:
     """Return rows as float64 or float32, dense or of the sparse format accepted, or refuse."""
     if not accept_sparse and sparse.issparse(X):
         raise TypeError("Sparse input was given, but dense data is required. Use X.toarray().")
-    _refuse_strings(X)
-    return _quote_free(
+    refuse_strings(X)
+    return quote_free(
         lambda: validate_data(
             transformer,
             X,
@@ -28,8 +28,8 @@ def admit_rows(transformer: Any, X: Any, *, accept_sparse: Any, reset: bool = Tr
 
 def admit_transformed(transformer: Any, X: Any) -> Any:
     """Return transformed rows, which need no column names, to map back, or refuse."""
-    _refuse_strings(X)
-    rows = _quote_free(lambda: check_array(X, dtype=[np.float64, np.float32]), "X")
+    refuse_strings(X)
+    rows = quote_free(lambda: check_array(X, dtype=[np.float64, np.float32]), "X")
     if rows.shape[1] != transformer.n_features_in_:
         raise ValueError(
             f"X has {rows.shape[1]} features, but {type(transformer).__name__} is expecting "

@@ -43,10 +43,16 @@ def privacy_cost_table(cost: PrivacyCost, title: str | None = None) -> Any:
 
 
 def _single(scores: Scores) -> list[str]:
+    return [_alone(metric(scores)) for metric in COLUMNS.values()]
+
+
+def _alone(value: float) -> str:
     # As wide as a spread, so that the numbers of a column stand below each other.
-    return [f"{metric(scores):.3f}" + " " * 12 for metric in COLUMNS.values()]
+    return f"{value:.3f}" + " " * 12
 
 
 def _spread(spread: Spread) -> str:
+    if spread.low == spread.high:
+        return _alone(spread.mean)
     low, high = (f"{value:.3f}".removeprefix("0") for value in (spread.low, spread.high))
     return f"{spread.mean:.3f} ({low}-{high})"

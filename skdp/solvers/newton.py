@@ -1,49 +1,89 @@
-"""Proximal Newton: the solver that does the work in practice."""
+"""Damped proximal Newton: the solver that does the work in practice."""
+
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
-from skdp.solvers.point import Point, Search
-from skdp.solvers.quadratic import GramModel, ProductModel, QuadraticModel
+from skdp.solvers.point import Point, Search, norm
+from skdp.solvers.quadratic import Effort, GramModel, ProductModel, QuadraticModel
 
 Array = npt.NDArray[np.float64]
 
-MAX_STEPS = 100
+MAX_STEPS = 200
 BISECTIONS = 80
 SUFFICIENT_DECREASE = 0.1
 LOOSEST_ACCURACY = 0.1
+#: Number of coefficients up to which a factorisation costs next to nothing.
 SMALL = 600
 
 
 def proximal_newton(search: Search) -> Point:
     """Minimise second-order models until a point is certified, or no step helps.
 
-    A step goes to the model's minimiser, or part of the way there: far enough down by Armijo's
-    rule (Lee, Sun & Saunders 2014). Where values no longer tell two points apart, halving the
-    smallest subgradient counts as well. Returns the last point, certified or not.
+    Returns the last point, certified or not.
     """
-    point = search.origin()
-    first = point.residual
+    newton = ProximalNewton(search)
     for _ in range(MAX_STEPS):
-        if search.certifies(point):
+        if search.certifies(newton.point) or not newton.advance():
             break
-        target = model_around(search, point, first).minimise()
-        following = step_towards(search, point, target)
-        if following is None:
-            break
-        point = following
-    return point
+    return newton.point
 
 
-def model_around(search: Search, point: Point, first_residual: float) -> QuadraticModel:
-    """Choose how to hold the second derivative: in full where that is small enough."""
-    shrink = min(LOOSEST_ACCURACY, (point.residual / first_residual) ** 0.5)
-    accuracy = max(shrink * point.residual, 0.2 * search.problem.tol)
-    moving = ((point.coef != 0) | (point.subgradient != 0)).any(axis=0) | (search.levels == 0)
-    columns = np.flatnonzero(moving)
-    if _gram_pays(search, len(columns)):
-        return GramModel(search, point, accuracy, None if moving.all() else columns)
-    return ProductModel(search, point, accuracy)
+@final
+class ProximalNewton:
+    """Steps to the minimiser of a second-order model, or as far that way as it leads down.
+
+    A whole step is taken if it lowers the objective by a fair part of what its slope promises
+    (Lee, Sun & Saunders 2014), or if it halves the smallest subgradient seen so far: near the
+    minimum, values no longer tell two points apart. Otherwise the lowest point on the way is
+    taken. Where that is near, as with losses whose curvature jumps, the next model is damped
+    (Levenberg 1944); whole steps undo the damping.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self.point = search.origin()
+        self._first = self._least = self.point.residual
+        self._damping = 0.0
+
+    def advance(self) -> bool:
+        """Take one step; False if there is none to take."""
+        search, point = self._search, self.point
+        target = self._model().minimise()
+        slope = float(np.vdot(point.gradient, target - point.coef))
+        slope += search.lasso_change(point, target)
+        scores = search.records.scores(target)
+        falls = search.change(point, target, scores) <= SUFFICIENT_DECREASE * slope < 0
+        full = Point(search, target, scores)
+        if falls or full.residual <= self._least / 2:
+            self._damping = self._damping / 10 if self._damping > search.objective.penalty.l2 else 0.0
+        else:
+            lowest = lowest_between(search, point, full)
+            if lowest is None:
+                return False
+            self._damp(point, full, lowest)
+            full = lowest
+        self.point, self._least = full, min(self._least, full.residual)
+        return True
+
+    def _damp(self, point: Point, full: Point, reached: Point) -> None:
+        """Raise the damping if a step has ended long before its target."""
+        length = norm(reached.coef - point.coef)
+        if length < 0.25 * norm(full.coef - point.coef):
+            self._damping = max(4 * self._damping, 0.1 * point.residual / length)
+
+    def _model(self) -> QuadraticModel:
+        """Choose how to hold the second derivative: in full where that is small enough."""
+        search, point = self._search, self.point
+        shrink = min(LOOSEST_ACCURACY, (point.residual / self._first) ** 0.5)
+        accuracy = max(shrink * point.residual, 0.2 * search.problem.tol)
+        effort = Effort(accuracy, self._damping)
+        moving = ((point.coef != 0) | (point.subgradient != 0)).any(axis=0) | (search.levels == 0)
+        columns = np.flatnonzero(moving)
+        if _gram_pays(search, len(columns)):
+            return GramModel(search, point, effort, None if moving.all() else columns)
+        return ProductModel(search, point, effort)
 
 
 def _gram_pays(search: Search, width: int) -> bool:
@@ -57,21 +97,8 @@ def _gram_pays(search: Search, width: int) -> bool:
     return bool(size <= SMALL or n_outputs**power * size <= search.records.gram_limit)
 
 
-def step_towards(search: Search, point: Point, target: Array) -> Point | None:
-    """Return an acceptable point on the way to `target`."""
-    slope = float(np.vdot(point.gradient, target - point.coef))
-    slope += search.lasso_change(point, target)
-    scores = search.records.scores(target)
-    if search.change(point, target, scores) <= SUFFICIENT_DECREASE * slope < 0:
-        return Point(search, target, scores)
-    full = Point(search, target, scores)
-    if full.residual <= point.residual / 2:
-        return full
-    return _lowest_between(search, point, full)
-
-
-def _lowest_between(search: Search, point: Point, full: Point) -> Point | None:
-    """Return the lowest point between two, found by bisection on the slope.
+def lowest_between(search: Search, point: Point, full: Point) -> Point | None:
+    """Return the lowest point between two, found by bisection on the slope; None if the first.
 
     The slope rises along the way and is negative at the start; scores on the way come by
     interpolation, so that no product with the rows is needed.

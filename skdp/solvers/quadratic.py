@@ -10,6 +10,7 @@ method on these equations (Hintermueller, Ito & Kunisch 2003). Without levels, o
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -27,6 +28,15 @@ BURSTS = (20, 40, 80, 160)
 MAX_PRODUCTS = 1000
 
 
+@final
+@dataclass(frozen=True)
+class Effort:
+    """How well a model must be minimised, and what is added to H to keep steps short."""
+
+    accuracy: float
+    damping: float = 0.0
+
+
 class QuadraticModel(ABC):
     """A model in coordinates of its choice: `start`, `gradient` and `levels` share a shape.
 
@@ -35,7 +45,7 @@ class QuadraticModel(ABC):
     start, gradient : ndarray
         w and g.
     levels : ndarray
-        Weight of each |v_j|.
+        Weight of each abs(v_j).
     diagonal : ndarray
         H_jj.
     accuracy : float
@@ -79,9 +89,15 @@ class QuadraticModel(ABC):
             if found is not None:
                 return self.expand(found)
             v, gradient = self._descend(v, gradient, burst)
-            if self.residual(v, gradient) <= self.accuracy:
+            if self._will_do(v, gradient):
                 return self.expand(v)
         return self.expand(self._walk(penalised, v, gradient))
+
+    def _will_do(self, v: Array, gradient: Array) -> bool:
+        """Whether v is below the start and nearly at rest."""
+        fall = np.vdot(v - self.start, self.gradient + gradient) / 2
+        fall += ((np.abs(v) - np.abs(self.start)) * self.levels).sum()
+        return bool(fall < 0) and self.residual(v, gradient) <= self.accuracy
 
     def residual(self, v: Array, gradient: Array) -> float:
         """Norm of the model's smallest subgradient at v."""
@@ -101,7 +117,7 @@ class QuadraticModel(ABC):
             active = (signs != 0) | ~penalised
             v, gradient = self.solve(active, self.levels * signs, v, gradient)
             residual = self.residual(v, gradient)
-            if residual <= self.accuracy:
+            if residual <= self.accuracy and self._will_do(v, gradient):
                 return v
             patience = PATIENCE if residual <= best / 2 else patience - 1
             best = min(best, residual)
@@ -186,16 +202,17 @@ class GramModel(QuadraticModel):
         self,
         search: Search,
         point: Point,
-        accuracy: float,
+        effort: Effort,
         columns: npt.NDArray[np.intp] | None,
     ) -> None:
-        self.accuracy = accuracy
+        self.accuracy = effort.accuracy
         self._columns = columns
         self._shape = point.coef.shape
         self.start = self._chosen(point.coef)
         self.gradient = self._chosen(point.gradient)
         self.levels = self._chosen(np.broadcast_to(search.levels, self._shape))
         self._hessian = hessian(search, point, columns)
+        self._hessian.ravel()[:: len(self._hessian) + 1] += effort.damping
         self.diagonal = self._hessian.diagonal()
         self._linear = self._hessian @ self.start - self.gradient
 
@@ -236,15 +253,16 @@ class ProductModel(QuadraticModel):
 
     longest_walk = 10
 
-    def __init__(self, search: Search, point: Point, accuracy: float) -> None:
+    def __init__(self, search: Search, point: Point, effort: Effort) -> None:
         self._search = search
-        self.accuracy = accuracy
+        self._damping = effort.damping
+        self.accuracy = effort.accuracy
         self.start, self.gradient = point.coef, point.gradient
         self.levels = np.broadcast_to(search.levels, point.coef.shape)
         objective, records = search.objective, search.records
         self._second = objective.loss.second_derivative(point.scores, records.targets)
         diagonal = records.column_squares(objective.loss.curvature_diagonal(self._second))
-        self.diagonal = diagonal / records.n_samples + objective.penalty.l2
+        self.diagonal = diagonal / records.n_samples + objective.penalty.l2 + effort.damping
 
     def expand(self, v: Array) -> Array:
         return v
@@ -254,7 +272,10 @@ class ProductModel(QuadraticModel):
 
     def _product(self, direction: Array) -> Array:
         search = self._search
-        return search.objective.curvature_product(self._second, direction, search.records)
+        product = search.objective.curvature_product(self._second, direction, search.records)
+        if self._damping:
+            product += self._damping * direction
+        return product
 
     def solve(
         self, active: Mask | None, pull: Array | float, v: Array, gradient: Array

@@ -101,9 +101,9 @@ PRICED = {
         1.4,
     ),
     "subsampled": (
-        PoissonSampledDpEvent(0.2, gaussian(1.0, neighbours="zero-out")),
-        lambda e: poisson(1.0, 0.2, e),
-        0.5,
+        PoissonSampledDpEvent(0.2, gaussian(3.0, neighbours="zero-out")),
+        lambda e: poisson(3.0, 0.2, e),
+        0.1,
     ),
 }
 
@@ -305,16 +305,15 @@ FAMILIES = {
     "two gaussians": lambda noise: ComposedDpEvent([gaussian(noise), gaussian(2 * noise)]),
     "pure": lambda noise: pure(1 / noise),
     "subsampled": lambda noise: SelfComposedDpEvent(
-        PoissonSampledDpEvent(0.1, gaussian(noise, neighbours="zero-out")), 30
+        PoissonSampledDpEvent(0.1, gaussian(2 * noise, neighbours="zero-out")), 30
     ),
 }
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("bracket", [(1.0, 2.0), (5.0, 20.0)])
-def test_calibration_keeps_the_budget_and_wastes_nothing(family, bracket):
+def test_calibration_keeps_the_budget_and_wastes_nothing(family):
     make, budget = FAMILIES[family], PrivacyBudget(0.7, 1e-6)
-    noise = calibrate(make, budget, bracket)
+    noise = calibrate(make, budget)
     assert epsilon_of(make(noise), budget.delta) <= budget.epsilon
     assert epsilon_of(make(noise * (1 - 1e-4)), budget.delta) > budget.epsilon
 
@@ -331,6 +330,12 @@ def test_calibration_never_overspends_by_a_rounding():
 def test_calibration_says_so_when_there_is_no_answer(make):
     with pytest.raises(ValueError, match="No noise"):
         calibrate(make, PrivacyBudget(1.0))
+
+
+@pytest.mark.parametrize("bracket", [(0.1, 0.2), (1.0, 100.0), (50.0, 51.0)])
+def test_calibration_finds_the_same_noise_from_every_bracket(bracket):
+    noise = calibrate(gaussian, PrivacyBudget(1.0, 1e-6), bracket)
+    assert noise == pytest.approx(4.22468, rel=1e-5)
 
 
 def test_calibration_refuses_a_bracket_that_is_none():

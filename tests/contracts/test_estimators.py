@@ -31,10 +31,21 @@ def test_every_public_estimator_is_listed():
     assert public == {type(estimator) for estimator in ESTIMATORS}
 
 
-@parametrize_with_checks(
-    [*classifiers(), *regressors()], expected_failed_checks=expected_failures, xfail_strict=True
-)
+#: The fast suite checks the defaults and each loss; the rest of the product runs under `slow`.
+ALL = (*classifiers(), *regressors())
+FAST = tuple({(type(e), e.loss): e for e in reversed(ALL)}.values())
+
+
+@parametrize_with_checks(list(FAST), expected_failed_checks=expected_failures, xfail_strict=True)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [e for e in ALL if e not in FAST], expected_failed_checks=expected_failures, xfail_strict=True
+)
+def test_scikit_learn_checks_for_every_noise(estimator, check):
     check(estimator)
 
 

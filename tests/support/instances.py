@@ -17,15 +17,14 @@ NOISES = (
 
 
 def classifiers():
-    """One classifier for each loss, noise and delta, defaults first."""
-    yield PrivateElasticNetClassifier()
+    """One classifier for each loss, noise and delta, the defaults first."""
     for loss, (noise, delta) in itertools.product(CLASSIFIER_LOSSES, NOISES):
         yield PrivateElasticNetClassifier(loss=loss, noise=noise, delta=delta)
     yield PrivateElasticNetClassifier(bound="paper", threshold="auto", fit_intercept=False)
 
 
 def regressors():
-    """One regressor for each loss, noise and delta, defaults first."""
+    """One regressor for each loss, noise and delta."""
     yield PrivateElasticNet()
     for loss, (noise, delta) in itertools.product(REGRESSOR_LOSSES, NOISES):
         yield PrivateElasticNet(loss=loss, noise=noise, delta=delta, y_bound=5.0)
