@@ -73,21 +73,16 @@ def moved(make, data, neighbour):
     return float(np.linalg.norm(first - second)), mechanism
 
 
-def mirror_pair(n, bulk, angle, labels, changed, *, towards=1):
-    """Rows ``(bulk, 0)`` labelled `labels`; row 0 is a unit vector at +-`angle` to the others.
+def mirror_pair(n, bulk, labels, angle, changed):
+    """Rows ``(bulk, 0)`` with `labels` in turn; row 0 is a unit vector at +-`angle` to them.
 
-    Parameters
-    ----------
-    changed : tuple of two labels
-        Of row 0 in either data set.
-    towards : {1, -1}
-        Whether row 0 points the way of the other rows or against it.
+    `changed` are the labels of row 0 in the two data sets.
     """
     X = np.tile([[float(bulk), 0.0]], (n, 1))
     y = np.resize(np.asarray(labels), n)
     X_other, y_other = X.copy(), y.copy()
-    X[0] = towards * np.cos(angle), np.sin(angle)
-    X_other[0] = towards * np.cos(angle), -np.sin(angle)
+    X[0] = np.cos(angle), np.sin(angle)
+    X_other[0] = np.cos(angle), -np.sin(angle)
     y[0], y_other[0] = changed
     return (X, y), (X_other, y_other)
 
