@@ -1,30 +1,56 @@
-"""Real data sets in a privacy-respecting encoding: every bound is a published constant, none is computed.
+"""Real data sets in a privacy-respecting encoding: all bounds are published constants.
 
 Sets that scikit-learn or skdp ship are always there. The others are read from the folder that the
 environment variable SKDP_DATA names; without it they are skipped.
 """
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.model_selection import train_test_split
 
 from skdp.datasets import load_adult
-from skdp.preprocessing import PublicRangeScaler
+from skdp.preprocessing import PublicRangeScaler, RowNormClipper
+
+
+@dataclass(frozen=True)
+class Split:
+    """Training and test rows, all of norm at most 1, with labels 0, 1, ..."""
+
+    train: Any
+    y_train: np.ndarray
+    test: Any
+    y_test: np.ndarray
+    n_classes: int
+
+    @property
+    def classes(self) -> range:
+        """The public labels."""
+        return range(self.n_classes)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Rows of a bounded encoding, labels, the public classes."""
+    """Rows of a bounded encoding, clipped to norm 1, and labels 0, ..., n_classes - 1."""
 
     name: str
-    X: object
+    X: Any
     y: np.ndarray
-    classes: tuple
+    n_classes: int
+
+    def split(self, seed: int) -> Split:
+        """Return 70 % of the rows for training and 30 % for testing, stratified by label."""
+        train, test, y_train, y_test = train_test_split(
+            self.X, self.y, test_size=0.3, stratify=self.y, random_state=seed
+        )
+        return Split(train, y_train, test, y_test, self.n_classes)
 
 
 # Rounded outwards from the table in the data set's published description (Wolberg et al. 1995).
@@ -44,12 +70,14 @@ SPAMBASE_WORD_PERCENT = 5.0
 SPAMBASE_RUN_LOG10 = (1.0, 4.0, 5.0)
 
 
+
+
 def breast_cancer() -> Problem:
     """569 tumours, 30 measurements."""
     X, y = load_breast_cancer(return_X_y=True)
     low, high = np.array(BREAST_CANCER_BOUNDS, dtype=float).T
     scaled = PublicRangeScaler(bounds=(low, high), feature_range=(0, 1)).fit_transform(X)
-    return Problem("breast_cancer", scaled, y, (0, 1))
+    return _problem("breast_cancer", scaled, y, 2)
 
 
 def wine() -> Problem:
@@ -57,26 +85,20 @@ def wine() -> Problem:
     X, y = load_wine(return_X_y=True)
     low, high = np.array(WINE_BOUNDS, dtype=float).T
     scaled = PublicRangeScaler(bounds=(low, high), feature_range=(-1, 1)).fit_transform(X)
-    return Problem("wine", scaled, y, (0, 1, 2))
+    return _problem("wine", scaled, y, 3)
 
 
 def digits() -> Problem:
     """1,797 images of 8 x 8 pixels, ten classes."""
     X, y = load_digits(return_X_y=True)
-    return Problem("digits", X / 16.0, y, tuple(range(10)))
+    return _problem("digits", X / 16.0, y, 10)
 
 
 def adult() -> Problem:
     """48,842 people, income above 50,000 dollars or not."""
-    data = load_adult()
-    frame = pd.concat([data.X_train, data.X_test])
-    labels = np.concatenate([data.y_train, data.y_test])
-    return Problem("adult", data.encode(frame), labels, ("<=50K", ">50K"))
-
-
-def _folder() -> Path | None:
-    folder = os.environ.get("SKDP_DATA")
-    return Path(folder) if folder and Path(folder).is_dir() else None
+    X_train, X_test, y_train, y_test = load_adult().encoded()
+    labels = np.concatenate([y_train, y_test]) == load_adult().classes[1]
+    return _problem("adult", np.concatenate([X_train, X_test]), labels.astype(int), 2)
 
 
 def spambase(folder: Path) -> Problem:
@@ -85,23 +107,35 @@ def spambase(folder: Path) -> Problem:
     X = frame.drop(columns="type").to_numpy(dtype=float)
     words = np.sqrt(np.clip(X[:, :54] / SPAMBASE_WORD_PERCENT, 0, 1))
     runs = np.clip(np.log10(1 + X[:, 54:]) / np.array(SPAMBASE_RUN_LOG10), 0, 1)
-    return Problem("spambase", np.hstack([words, runs]), (frame["type"] == "spam").to_numpy(int), (0, 1))
+    return _problem("spambase", np.hstack([words, runs]), (frame["type"] == "spam"), 2)
 
 
 def sms_spam(folder: Path) -> Problem:
-    """5,574 text messages, words hashed to 4,096 columns; every row has norm 1."""
+    """5,574 text messages, words hashed to 4,096 columns, CSR."""
     frame = pd.read_csv(
         folder / "sms_spam.tsv.gz", sep="\t", header=None, names=["label", "text"], quoting=3
     )
     hashing = HashingVectorizer(n_features=2**12, alternate_sign=False, binary=True, norm="l2")
-    return Problem("sms_spam", hashing.transform(frame["text"]), (frame["label"] == "spam").to_numpy(int), (0, 1))
+    return _problem("sms_spam", hashing.transform(frame["text"]), (frame["label"] == "spam"), 2)
 
 
-def problems() -> list[Problem]:
-    """All sets that can be read here."""
-    found = [breast_cancer(), wine(), digits(), adult()]
-    folder = _folder()
-    if folder is None:
-        print("SKDP_DATA names no folder: spambase and sms_spam are skipped")
-        return found
-    return [*found, spambase(folder), sms_spam(folder)]
+def _problem(name: str, X: Any, y: Any, n_classes: int) -> Problem:
+    clipped = RowNormClipper(row_norm=1.0).fit_transform(X)
+    return Problem(name, clipped, np.asarray(y, dtype=int), n_classes)
+
+
+SHIPPED = {maker.__name__: maker for maker in (breast_cancer, wine, digits, adult)}
+FROM_FOLDER = {maker.__name__: maker for maker in (spambase, sms_spam)}
+
+
+def problems(only: str = "") -> Iterator[Problem]:
+    """Yield the sets that can be read here, or those of them that `only` names, by commas."""
+    wanted = only.split(",") if only else [*SHIPPED, *FROM_FOLDER]
+    folder = os.environ.get("SKDP_DATA")
+    for name in wanted:
+        if name in SHIPPED:
+            yield SHIPPED[name]()
+        elif folder and Path(folder).is_dir():
+            yield FROM_FOLDER[name](Path(folder))
+        else:
+            print(f"{name} is skipped: SKDP_DATA does not name a folder that holds it")

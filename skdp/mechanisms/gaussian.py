@@ -59,6 +59,8 @@ class GaussianMechanism(AdditiveMechanism):
       size goes off epsilon, and e^(r size) onto delta.
     * Beyond, and where the table is not exact, there is 2^-114 of total variation a coordinate;
       (1 + e^epsilon) times their sum is `precision_delta`.
+    * Rounding enlarges s by a fraction of about size^(1/2) sigma / (s w), which shows only for
+      budgets as small, and vectors as long, as bring sigma size^(1/2) near 2^20 s.
 
     Raises
     ------
@@ -72,8 +74,8 @@ class GaussianMechanism(AdditiveMechanism):
     >>> from skdp.privacy.budget import Neighbours, PrivacyBudget, Sensitivity
     >>> sensitivity = Sensitivity(1.0, "l2", Neighbours.REPLACE_ONE)
     >>> mechanism = GaussianMechanism.calibrated(sensitivity, PrivacyBudget(1.0, 1e-6), size=3)
-    >>> round(mechanism.noise_scale, 2)
-    4.23
+    >>> round(mechanism.noise_scale, 1)
+    4.2
     >>> mechanism.release([1.0, 2.0, 3.0], RandomSource.from_system()).shape
     (3,)
     """

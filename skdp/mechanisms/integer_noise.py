@@ -18,6 +18,7 @@ from skdp._random import RandomSource
 from skdp.mechanisms.lazy_bernoulli import bernoulli, exact_arithmetic
 
 __all__ = [
+    "GAUSSIAN_TOTAL_VARIATION",
     "LAPLACE_SMALLEST_RATE",
     "LAPLACE_TOTAL_VARIATION",
     "discrete_gaussian",

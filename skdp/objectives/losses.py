@@ -367,7 +367,7 @@ class Squared(Loss):
 
     @property
     def pull(self) -> float:
-        return self.y_bound**2 / 4
+        return self.y_bound * self.y_bound / 4
 
     @property
     def slope_at_zero(self) -> float:

@@ -35,7 +35,7 @@ class Objective:
     >>> from skdp.objectives import ElasticNet, Logistic, Objective
     >>> objective = Objective(Logistic(), ElasticNet(alpha=0.1))
     >>> round(objective.gradient_diameter(kappa=1.0, max_weight=1.0), 4)
-    1.6827
+    1.6828
     """
 
     loss: Loss
@@ -48,7 +48,7 @@ class Objective:
 
     def smoothness(self, kappa: float, max_weight: float) -> float:
         """Lipschitz constant of the smooth part's gradient, ``W curvature kappa^2 + l2``."""
-        return max_weight * self.loss.smoothness * kappa**2 + self.penalty.l2
+        return max_weight * self.loss.smoothness * kappa * kappa + self.penalty.l2
 
     def minimiser_radius(self, kappa: float, max_weight: float) -> float:
         """Bound on the norm of the minimiser, whatever the data."""

@@ -36,8 +36,8 @@ class ElasticNet:
     Examples
     --------
     >>> import numpy as np
-    >>> ElasticNet(alpha=0.2, l1_ratio=0.5).value(np.array([[3.0, -4.0]]), n_features=2)
-    1.95
+    >>> ElasticNet(alpha=0.5, l1_ratio=0.5).value(np.array([[3.0, -4.0]]), n_features=2)
+    4.875
     """
 
     alpha: float

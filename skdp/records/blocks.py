@@ -60,24 +60,25 @@ class DenseBlock:
     def __init__(self, X: npt.NDArray[Any], rows: slice) -> None:
         self.rows = rows
         self._stored = X[rows]
+        self._starts = range(0, X.shape[1], PIECE)
 
-    def _values(self) -> Array:
-        return np.asarray(self._stored, dtype=np.float64)
+    def _piece(self, start: int) -> Array:
+        """Columns from `start` on, as float64: a view where they are that already."""
+        return np.asarray(self._stored[:, start : start + PIECE], dtype=np.float64)
 
     def times(self, vectors: Array) -> Array:
-        values, n_features = self._values(), len(vectors)
-        product: Array = values[:, :PIECE] @ vectors[:PIECE]
-        for start in range(PIECE, n_features, PIECE):
-            product += values[:, start : start + PIECE] @ vectors[start : start + PIECE]
+        product: Array = self._piece(0) @ vectors[:PIECE]
+        for start in self._starts[1:]:
+            product += self._piece(start) @ vectors[start : start + PIECE]
         return product
 
     def transposed_times(self, residuals: Array) -> Array:
-        product: Array = residuals.T @ self._values()
-        return product
+        products = [residuals.T @ self._piece(start) for start in self._starts]
+        return np.concatenate(products, axis=-1)
 
     def squares_times(self, weights: Array) -> Array:
-        product: Array = weights.T @ np.square(self._values())
-        return product
+        products = [weights.T @ np.square(self._piece(start)) for start in self._starts]
+        return np.concatenate(products, axis=-1)
 
     def scaled(self, scale: Array, columns: Columns, out: Array) -> None:
         chosen = self._stored if columns is None else self._stored[:, columns]
@@ -91,16 +92,26 @@ class SparseBlock:
     def __init__(self, X: Any, rows: slice) -> None:
         self.rows = rows
         start, stop = X.indptr[rows.start], X.indptr[rows.stop]
-        self._indptr = X.indptr[rows.start : rows.stop + 1] - start
+        offsets = X.indptr[rows.start : rows.stop + 1] - start
+        self._indptr = offsets.astype(X.indices.dtype, copy=False)
         self._indices = X.indices[start:stop]
         self._data = X.data[start:stop]
-        self._shape = (rows.stop - rows.start, X.shape[1])
-        self._matrix = self._with(self._data)
+        self._n_features = X.shape[1]
+        self._matrix = self._assembled(sparse.csr_array, self._data)
+        self._transposed = self._assembled(sparse.csc_array, self._data)
         self._pieces, self._first_pieces = self._cut_long_rows()
 
-    def _with(self, data: npt.NDArray[Any]) -> Any:
-        arrays = (data, self._indices, self._indptr)
-        return sparse.csr_array(arrays, shape=self._shape, copy=False)
+    def _assembled(self, container: Any, data: npt.NDArray[Any], indptr: Any = None) -> Any:
+        """Return the matrix (CSR) or its transpose (CSC) around arrays that are not copied.
+
+        The constructor would copy them: each is a small part of a larger one.
+        """
+        indptr = self._indptr if indptr is None else indptr
+        shape = (len(indptr) - 1, self._n_features)
+        shape = shape if container is sparse.csr_array else shape[::-1]
+        matrix = container(shape, dtype=data.dtype)
+        matrix.data, matrix.indices, matrix.indptr = data, self._indices, indptr
+        return matrix
 
     def _cut_long_rows(self) -> tuple[Any, npt.NDArray[np.intp]]:
         """Return the matrix with long rows cut into several, and where each row starts."""
@@ -110,10 +121,9 @@ class SparseBlock:
         if len(counts) == ends[-1]:
             return self._matrix, first
         offsets = PIECE * (np.arange(ends[-1]) - np.repeat(first, counts))
-        starts = np.repeat(self._indptr[:-1], counts) + offsets.astype(self._indptr.dtype)
-        arrays = (self._data, self._indices, np.append(starts, self._indptr[-1]))
-        shape = (int(ends[-1]), self._shape[1])
-        return sparse.csr_array(arrays, shape=shape, copy=False), first
+        starts = np.repeat(self._indptr[:-1], counts) + offsets
+        indptr = np.append(starts, self._indptr[-1]).astype(self._indptr.dtype)
+        return self._assembled(sparse.csr_array, self._data, indptr), first
 
     def times(self, vectors: Array) -> Array:
         product: Array = self._pieces @ vectors
@@ -122,12 +132,12 @@ class SparseBlock:
         return np.add.reduceat(product, self._first_pieces, axis=0)
 
     def transposed_times(self, residuals: Array) -> Array:
-        product: Array = self._matrix.T @ residuals
+        product: Array = self._transposed @ residuals
         return product.T
 
     def squares_times(self, weights: Array) -> Array:
         squares = np.square(self._data, dtype=np.float64)
-        product: Array = self._with(squares).T @ weights
+        product: Array = self._assembled(sparse.csc_array, squares) @ weights
         return product.T
 
     def scaled(self, scale: Array, columns: Columns, out: Array) -> None:

@@ -7,11 +7,11 @@ import numpy.typing as npt
 from scipy import sparse
 
 from skdp._validation import is_real
-from skdp.records.blocks import dense_rows
 
 Array = npt.NDArray[np.float64]
 
-SPARSE_ELEMENTS = 2**18
+#: Values treated at a time.
+ELEMENTS = 2**18
 SMALLEST_NORM, LARGEST_NORM = 1e-30, 1e30
 UNIT_ROUNDOFF = 2.0**-53
 #: Room for rounding the clipped values to their type, sqrt(5) roundings and a spare.
@@ -65,7 +65,7 @@ def clip_rows(X: Any, row_norm: float) -> Any:
 def _clip_dense(X: npt.NDArray[Any], row_norm: float) -> npt.NDArray[Any]:
     clipped = np.array(X, order="C")
     n_samples, n_features = clipped.shape
-    size = dense_rows(n_features)
+    size = max(1, ELEMENTS // n_features)
     for start in range(0, n_samples, size):
         rows = clipped[start : start + size]
         largest = np.abs(rows).max(axis=1).astype(np.float64)
@@ -83,7 +83,7 @@ def _clip_sparse(X: Any, row_norm: float) -> Any:
     np.nan_to_num(clipped.data, copy=False)
     lengths = np.diff(clipped.indptr)
     filled = np.flatnonzero(lengths)
-    for chosen in _runs_of_rows(lengths[filled], SPARSE_ELEMENTS):
+    for chosen in _runs_of_rows(lengths[filled], ELEMENTS):
         rows = filled[chosen]
         start, stop = clipped.indptr[rows[0]], clipped.indptr[rows[-1] + 1]
         values, first = clipped.data[start:stop], clipped.indptr[rows] - start

@@ -34,15 +34,15 @@ FARTHEST: Final = 2.0
 
 def accelerated_proximal_gradient(search: Search, start: Point) -> Point:
     """Return a certified point; `start` is used if it is no farther out than a minimiser may be."""
-    near = norm(start.coef) <= FARTHEST * search.problem.radius
-    best = start if near else search.origin()
+    farthest = FARTHEST * search.problem.radius
+    best = start if norm(start.coef) <= farthest else search.origin()
     condition = search.problem.smoothness / search.objective.strong_convexity
     length = math.ceil(math.sqrt(condition) * math.log(16 * condition)) + 1
     plain_length = length
     while not search.certifies(best):
         reached = _steps(search, best, length, _momentum(condition))
-        halved = reached.residual <= best.residual / 2
-        if search.certifies(reached) or (halved and norm(reached.coef) <= FARTHEST * search.problem.radius):
+        halved = reached.residual <= best.residual / 2 and norm(reached.coef) <= farthest
+        if halved or search.certifies(reached):
             best = reached
         else:
             best = _steps(search, best, plain_length, momentum=0.0)
@@ -63,7 +63,8 @@ def _steps(search: Search, start: Point, count: int, momentum: float) -> Point:
         # The last step is a plain one: it is what bounds the subgradient by the value.
         ahead = coef + (momentum if remaining else 0.0) * (coef - previous)
         gradient = search.objective.gradient(ahead, search.records)
-        previous, coef = coef, soft_threshold(ahead - gradient / smoothness, search.levels / smoothness)
+        stepped = soft_threshold(ahead - gradient / smoothness, search.levels / smoothness)
+        previous, coef = coef, stepped
         if smoothness * norm(coef - ahead) <= search.problem.tol:
             point = Point(search, coef)
             if search.certifies(point):

@@ -5,8 +5,9 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from skdp.solvers.models import Effort, GramModel, ProductModel
 from skdp.solvers.point import Point, Search, norm
-from skdp.solvers.quadratic import Effort, GramModel, ProductModel, QuadraticModel
+from skdp.solvers.quadratic import QuadraticModel
 
 Array = npt.NDArray[np.float64]
 
@@ -14,8 +15,8 @@ MAX_STEPS = 200
 BISECTIONS = 80
 SUFFICIENT_DECREASE = 0.1
 LOOSEST_ACCURACY = 0.1
-#: Number of coefficients up to which a factorisation costs next to nothing.
-SMALL = 600
+#: Numbers of coefficients and rows up to which a factorisation costs next to nothing.
+SMALL, FEW = 600, 2000
 
 
 def proximal_newton(search: Search) -> Point:
@@ -37,8 +38,8 @@ class ProximalNewton:
     A whole step is taken if it lowers the objective by a fair part of what its slope promises
     (Lee, Sun & Saunders 2014), or if it halves the smallest subgradient seen so far: near the
     minimum, values no longer tell two points apart. Otherwise the lowest point on the way is
-    taken. Where that is near, as with losses whose curvature jumps, the next model is damped
-    (Levenberg 1944); whole steps undo the damping.
+    taken. Where that is near, as with losses whose curvature jumps, or does not exist, the next
+    model is damped (Levenberg 1944); whole steps undo the damping.
     """
 
     def __init__(self, search: Search) -> None:
@@ -57,21 +58,20 @@ class ProximalNewton:
         falls = search.change(point, target, scores) <= SUFFICIENT_DECREASE * slope < 0
         full = Point(search, target, scores)
         if falls or full.residual <= self._least / 2:
-            self._damping = self._damping / 10 if self._damping > search.objective.penalty.l2 else 0.0
-        else:
-            lowest = lowest_between(search, point, full)
-            if lowest is None:
-                return False
-            self._damp(point, full, lowest)
-            full = lowest
-        self.point, self._least = full, min(self._least, full.residual)
-        return True
+            return self._move_to(full, self._damping / 10)
+        lowest = lowest_between(search, point, full)
+        if lowest is None:
+            self._damping = 10 * max(self._damping, search.objective.penalty.l2)
+            return self._damping <= search.problem.smoothness
+        length = norm(lowest.coef - point.coef)
+        if 0 < length < 0.25 * norm(full.coef - point.coef):
+            return self._move_to(lowest, max(4 * self._damping, 0.1 * point.residual / length))
+        return self._move_to(lowest, self._damping)
 
-    def _damp(self, point: Point, full: Point, reached: Point) -> None:
-        """Raise the damping if a step has ended long before its target."""
-        length = norm(reached.coef - point.coef)
-        if length < 0.25 * norm(full.coef - point.coef):
-            self._damping = max(4 * self._damping, 0.1 * point.residual / length)
+    def _move_to(self, point: Point, damping: float) -> bool:
+        self.point, self._least = point, min(self._least, point.residual)
+        self._damping = damping if damping > self._search.objective.penalty.l2 / 10 else 0.0
+        return True
 
     def _model(self) -> QuadraticModel:
         """Choose how to hold the second derivative: in full where that is small enough."""
@@ -94,7 +94,9 @@ def _gram_pays(search: Search, width: int) -> bool:
     n_outputs = search.objective.loss.n_outputs
     power = 0.2 if search.objective.penalty.l1 > 0 else 0.5
     size = n_outputs * width
-    return bool(size <= SMALL or n_outputs**power * size <= search.records.gram_limit)
+    if size <= SMALL and search.records.n_samples <= FEW:
+        return True
+    return bool(n_outputs**power * size <= search.records.gram_limit)
 
 
 def lowest_between(search: Search, point: Point, full: Point) -> Point | None:

@@ -6,35 +6,27 @@ minimiser v, with gradient G = g + H (v - w), every coordinate satisfies
 *active* and have G_j = -level_j sign(v_j H_jj - G_j); the others are 0. Guessing the active set
 and the signs from the last v, solving for v and repeating until the guess stands is Newton's
 method on these equations (Hintermueller, Ito & Kunisch 2003). Without levels, one solve is all.
+Guesses may go round in circles; then accelerated gradient steps bring v nearer, and if that does
+not help, a walk along the faces on which the signs are fixed, which only ever leads down.
 """
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
 
 from skdp.objectives.penalties import soft_threshold, steepest_subgradient
-from skdp.solvers.point import Point, Search, norm
+from skdp.solvers.point import norm
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
+#: Guesses in a row that may fail to halve the residual.
 PATIENCE = 5
+#: Numbers of first-order steps between rounds of guessing.
 BURSTS = (20, 40, 80, 160)
-MAX_PRODUCTS = 1000
-
-
-@final
-@dataclass(frozen=True)
-class Effort:
-    """How well a model must be minimised, and what is added to H to keep steps short."""
-
-    accuracy: float
-    damping: float = 0.0
 
 
 class QuadraticModel(ABC):
@@ -85,25 +77,27 @@ class QuadraticModel(ABC):
         v, gradient = self.start, self.gradient
         self._curvature = float(self.diagonal.max())
         for burst in BURSTS:
-            found = self._active_set(penalised, v, gradient)
+            found = self._guess(penalised, v, gradient)
             if found is not None:
                 return self.expand(found)
             v, gradient = self._descend(v, gradient, burst)
-            if self._will_do(v, gradient):
+            if not self._is_below(v, gradient):
+                v, gradient = self.start, self.gradient
+            elif self.residual(v, gradient) <= self.accuracy:
                 return self.expand(v)
         return self.expand(self._walk(penalised, v, gradient))
 
-    def _will_do(self, v: Array, gradient: Array) -> bool:
-        """Whether v is below the start and nearly at rest."""
+    def _is_below(self, v: Array, gradient: Array) -> bool:
+        """Whether the model is lower at v than at the start."""
         fall = np.vdot(v - self.start, self.gradient + gradient) / 2
         fall += ((np.abs(v) - np.abs(self.start)) * self.levels).sum()
-        return bool(fall < 0) and self.residual(v, gradient) <= self.accuracy
+        return bool(fall < 0)
 
     def residual(self, v: Array, gradient: Array) -> float:
         """Norm of the model's smallest subgradient at v."""
         return norm(steepest_subgradient(gradient, v, self.levels))
 
-    def _active_set(self, penalised: Mask, v: Array, gradient: Array) -> Array | None:
+    def _guess(self, penalised: Mask, v: Array, gradient: Array) -> Array | None:
         """Guess signs until they stand or v will do; None if guessing leads nowhere."""
         guess: Array | None = None
         best, patience = math.inf, PATIENCE
@@ -117,7 +111,7 @@ class QuadraticModel(ABC):
             active = (signs != 0) | ~penalised
             v, gradient = self.solve(active, self.levels * signs, v, gradient)
             residual = self.residual(v, gradient)
-            if residual <= self.accuracy and self._will_do(v, gradient):
+            if residual <= self.accuracy and self._is_below(v, gradient):
                 return v
             patience = PATIENCE if residual <= best / 2 else patience - 1
             best = min(best, residual)
@@ -151,7 +145,6 @@ class QuadraticModel(ABC):
                 break
         return v, gradient
 
-
     def _walk(self, penalised: Mask, v: Array, gradient: Array) -> Array:
         """Walk downhill from face to face (feature-sign search, Lee et al. 2007).
 
@@ -169,18 +162,18 @@ class QuadraticModel(ABC):
             gradient = self.gradient_at(v)
         return v
 
-    def _next_face(
-        self, penalised: Mask, slack: Array, v: Array, gradient: Array
-    ) -> Array | None:
+    def _next_face(self, penalised: Mask, slack: Array, v: Array, gradient: Array) -> Array | None:
         """Return the lowest point on the way to the minimiser for fixed signs, if below v.
 
-        Freeing every coordinate that wants to move is tried first, then the keenest alone,
-        which is bound to lead down where the others are at rest, then none.
+        When the coordinates off zero are at rest, every other one that wants to move is freed,
+        or else the keenest alone, which is bound to lead down.
         """
         support = (v != 0) | ~penalised
         outside = np.where(support, 0.0, np.abs(slack))
-        for least in (0.0, outside.max(), np.inf):
-            freed = outside >= least if least else outside > 0
+        keenest = float(outside.max())
+        rested = norm(slack[support]) <= 0.1 * keenest
+        for least in (0.0, keenest) if rested else (np.inf,):
+            freed = (outside >= least) & (outside > 0)
             signs = np.where(freed, -np.sign(slack), np.sign(v)) * penalised
             target, _ = self.solve(support | freed, self.levels * signs, v, gradient)
             move = target - v
@@ -190,121 +183,6 @@ class QuadraticModel(ABC):
                 curvature = float(np.vdot(move, self.gradient_at(target) - gradient))
                 return lowest_on_segment(v, move, slope, curvature, self.levels)
         return None
-
-
-@final
-class GramModel(QuadraticModel):
-    """H in full, over chosen columns; coordinates are (n_outputs, len(columns)), flattened."""
-
-    longest_walk = 300
-
-    def __init__(
-        self,
-        search: Search,
-        point: Point,
-        effort: Effort,
-        columns: npt.NDArray[np.intp] | None,
-    ) -> None:
-        self.accuracy = effort.accuracy
-        self._columns = columns
-        self._shape = point.coef.shape
-        self.start = self._chosen(point.coef)
-        self.gradient = self._chosen(point.gradient)
-        self.levels = self._chosen(np.broadcast_to(search.levels, self._shape))
-        self._hessian = hessian(search, point, columns)
-        self._hessian.ravel()[:: len(self._hessian) + 1] += effort.damping
-        self.diagonal = self._hessian.diagonal()
-        self._linear = self._hessian @ self.start - self.gradient
-
-    def _chosen(self, coef: Array) -> Array:
-        return (coef if self._columns is None else coef[:, self._columns]).ravel()
-
-    def expand(self, v: Array) -> Array:
-        if self._columns is None:
-            return v.reshape(self._shape)
-        coef = np.zeros(self._shape)
-        coef[:, self._columns] = v.reshape(self._shape[0], -1)
-        return coef
-
-    def solve(
-        self, active: Mask | None, pull: Array | float, v: Array, gradient: Array
-    ) -> tuple[Array, Array]:
-        target = self._linear - pull
-        if active is None or active.all():
-            v = cholesky_solve(self._hessian, target)
-        else:
-            chosen = np.flatnonzero(active)
-            v = np.zeros_like(v)
-            v[chosen] = cholesky_solve(self._hessian[np.ix_(chosen, chosen)], target[chosen])
-        return v, self.gradient_at(v)
-
-    def gradient_at(self, v: Array) -> Array:
-        gradient: Array = self._hessian @ v - self._linear
-        return gradient
-
-
-@final
-class ProductModel(QuadraticModel):
-    """H by its products with vectors; coordinates are those of the objective.
-
-    Systems are solved by conjugate gradients, preconditioned by the diagonal, to `accuracy`
-    in the norm of the residual.
-    """
-
-    longest_walk = 10
-
-    def __init__(self, search: Search, point: Point, effort: Effort) -> None:
-        self._search = search
-        self._damping = effort.damping
-        self.accuracy = effort.accuracy
-        self.start, self.gradient = point.coef, point.gradient
-        self.levels = np.broadcast_to(search.levels, point.coef.shape)
-        objective, records = search.objective, search.records
-        self._second = objective.loss.second_derivative(point.scores, records.targets)
-        diagonal = records.column_squares(objective.loss.curvature_diagonal(self._second))
-        self.diagonal = diagonal / records.n_samples + objective.penalty.l2 + effort.damping
-
-    def expand(self, v: Array) -> Array:
-        return v
-
-    def gradient_at(self, v: Array) -> Array:
-        return self.gradient + self._product(v - self.start)
-
-    def _product(self, direction: Array) -> Array:
-        search = self._search
-        product = search.objective.curvature_product(self._second, direction, search.records)
-        if self._damping:
-            product += self._damping * direction
-        return product
-
-    def solve(
-        self, active: Mask | None, pull: Array | float, v: Array, gradient: Array
-    ) -> tuple[Array, Array]:
-        keep: Any = 1.0 if active is None else active
-        if active is not None and (v[~active] != 0).any():
-            moved = v * keep
-            gradient = gradient + self._product(moved - v)
-            v = moved
-        return self._conjugate_gradients(keep, pull, v, gradient)
-
-    def _conjugate_gradients(
-        self, keep: Any, pull: Array | float, v: Array, gradient: Array
-    ) -> tuple[Array, Array]:
-        residual = -(gradient + pull) * keep
-        scaled = residual / self.diagonal
-        direction, energy = scaled, float(np.vdot(residual, scaled))
-        for _ in range(MAX_PRODUCTS):
-            if norm(residual) <= self.accuracy or energy <= 0:
-                break
-            image = self._product(direction)
-            step = energy / float(np.vdot(direction, image))
-            v = v + step * direction
-            gradient = gradient + step * image
-            residual = -(gradient + pull) * keep
-            scaled = residual / self.diagonal
-            previous, energy = energy, float(np.vdot(residual, scaled))
-            direction = scaled + (energy / previous) * direction
-        return v, gradient
 
 
 def lowest_on_segment(
@@ -327,29 +205,7 @@ def lowest_on_segment(
     piece = int(np.argmax(uphill)) if uphill.any() else len(times)
     start = times[piece - 1] if piece else 0.0
     lowest = min(max(-slopes[piece] / curvature, start), ends[piece])
-    found = v + lowest * move
+    found: Array = v + lowest * move
     if piece and lowest == start:
         found.flat[crossing[piece - 1]] = 0.0
     return found
-
-
-def hessian(search: Search, point: Point, columns: npt.NDArray[np.intp] | None) -> Array:
-    """Second derivative of the smooth part over chosen columns of every output."""
-    objective, records = search.objective, search.records
-    loss, n_outputs = objective.loss, objective.loss.n_outputs
-    width = records.n_columns if columns is None else len(columns)
-    matrix = np.empty((n_outputs, width, n_outputs, width))
-    second = loss.second_derivative(point.scores, records.targets)
-    for k, other, sign, weights in loss.curvature_blocks(second):
-        gram = records.weighted_gram(weights, columns)
-        gram *= sign / records.n_samples
-        matrix[k, :, other] = matrix[other, :, k] = gram
-    square = matrix.reshape(n_outputs * width, n_outputs * width)
-    square.ravel()[:: n_outputs * width + 1] += objective.penalty.l2
-    return square
-
-
-def cholesky_solve(matrix: Array, target: Array) -> Array:
-    """Solve a positive definite system; a matrix that rounding made indefinite gives NaN."""
-    _, solution, failed = lapack.dposv(matrix, target, lower=1)
-    return np.full_like(target, np.nan) if failed else solution

@@ -1,6 +1,7 @@
 """Which noise hides a given L2 sensitivity: the names of the estimators' ``noise`` parameter."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 
 from skdp.mechanisms import GaussianMechanism, L2LaplaceMechanism, LaplaceMechanism, Mechanism
@@ -29,12 +30,14 @@ def least_expected_norm(sensitivity: Sensitivity, budget: PrivacyBudget, size: i
     """L2-Laplace for pure budgets, otherwise whichever has the smaller expected norm.
 
     Coordinate Laplace is never smaller for an L2 bound (``sqrt(2)`` larger for many dimensions).
-    At epsilon 1 and delta 1e-6 the two remaining ones cross between 17 and 18 dimensions.
+    At epsilon 1 and delta 1e-6 the two remaining ones cross between 17 and 18 dimensions. A delta
+    too small for Gaussian noise of finite precision leaves L2-Laplace.
     """
-    pure = l2_laplace(sensitivity, budget, size)
-    if budget.delta == 0:
-        return pure
-    return min(pure, gaussian(sensitivity, budget, size), key=lambda noise: noise.expected_norm)
+    candidates = [l2_laplace(sensitivity, budget, size)]
+    if budget.delta > 0:
+        with suppress(ValueError):
+            candidates.append(gaussian(sensitivity, budget, size))
+    return min(candidates, key=lambda noise: noise.expected_norm)
 
 
 NOISE_RULES: Mapping[str, NoiseRule] = MappingProxyType(

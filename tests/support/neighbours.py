@@ -65,10 +65,10 @@ def recorded(estimator, data):
     return mechanism, value
 
 
-def moved(make, data, neighbour):
+def moved(estimator, data, neighbour):
     """Return the L2 distance of the exact values of two fits, and their mechanism."""
-    mechanism, first = recorded(make(), data)
-    other, second = recorded(make(), neighbour)
+    mechanism, first = recorded(estimator, data)
+    other, second = recorded(estimator, neighbour)
     assert other == mechanism
     return float(np.linalg.norm(first - second)), mechanism
 

@@ -1,0 +1,72 @@
+"""Pairs of fits that take turns, so that a busy machine slows both, and their ratios."""
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+
+Work = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """CPU time of one over that of another, one value per turn."""
+
+    values: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.values))
+
+    def __str__(self) -> str:
+        low, high = min(self.values), max(self.values)
+        return f"{self.median:.2f} ({low:.2f} to {high:.2f})"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Seconds of CPU and of wall time of two kinds of work that took turns."""
+
+    ours: tuple[tuple[float, float], ...]
+    theirs: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def of(cls, ours: Work, theirs: Work, turns: int) -> "Pair":
+        """Run both in turn, after one run of each that does not count."""
+        ours(), theirs()
+        turns_taken = [(clocked(ours), clocked(theirs)) for _ in range(turns)]
+        return cls(*zip(*turns_taken, strict=True))
+
+    @property
+    def cpu(self) -> Ratio:
+        return self._ratio(0)
+
+    @property
+    def wall(self) -> Ratio:
+        return self._ratio(1)
+
+    def _ratio(self, clock: int) -> Ratio:
+        pairs = zip(self.ours, self.theirs, strict=True)
+        return Ratio(tuple(a[clock] / b[clock] for a, b in pairs))
+
+
+def clocked(work: Work) -> tuple[float, float]:
+    """CPU seconds and wall seconds of one run."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return time.process_time() - cpu, time.perf_counter() - wall
+
+
+def machine() -> str:
+    """What was run on, without a date or a name."""
+    return (
+        f"{os.cpu_count()} cores ({platform.machine()}), one thread; Python "
+        f"{platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
+        f"scikit-learn {sklearn.__version__}"
+    )
