@@ -11,8 +11,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-__all__ = ["RandomSource"]
+__all__ = ["NumpyGenerator", "RandomSource"]
 
+NumpyGenerator = np.random.Generator
 Seed = int | np.integer[Any] | np.random.RandomState | np.random.Generator | None
 
 _KEY_BYTES = 32

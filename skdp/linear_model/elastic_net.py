@@ -1,7 +1,5 @@
 """Elastic-net linear models, released once with noise that hides any one row."""
 
-from numbers import Real
-
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -11,7 +9,6 @@ from sklearn.utils.extmath import softmax
 from sklearn.utils.metaestimators import available_if
 
 from skdp._admission import (
-    Interval,
     StrOptions,
     admit_labels,
     admit_training,
@@ -19,7 +16,11 @@ from skdp._admission import (
     fit_context,
 )
 from skdp._validation import non_negative, positive
-from skdp.linear_model.output_perturbed import OutputPerturbedLinearModel
+from skdp.linear_model.output_perturbed import (
+    SCALE,
+    OutputPerturbedLinearModel,
+    weight_assumptions,
+)
 from skdp.objectives import Huber, HuberHinge, Logistic, Multinomial, Squared, SquaredHinge
 
 BINARY_LOSSES = {"log_loss": Logistic, "huber_hinge": HuberHinge, "squared_hinge": SquaredHinge}
@@ -151,7 +152,7 @@ class PrivateElasticNetClassifier(ClassifierMixin, OutputPerturbedLinearModel):
     >>> model = PrivateElasticNetClassifier(epsilon=10, delta=1e-6, alpha=0.01, row_norm=1.0,
     ...                                     classes=range(10))
     >>> model.fit(X / 16, y).privacy_.epsilon
-    10
+    10.0
     >>> bool(model.score(X / 16, y) > 0.2)
     True
     """
@@ -233,8 +234,8 @@ class PrivateElasticNetClassifier(ClassifierMixin, OutputPerturbedLinearModel):
             2.0 * places - 1 if loss.n_outputs == 1 else places,
             weights,
             loss=loss,
-            max_weight=self.max_sample_weight * largest,
-            assumptions=(self._class_assumption(),),
+            max_weight=self._number("max_sample_weight") * largest,
+            assumptions=(self._class_assumption(), *weight_assumptions(sample_weight)),
         )
         self.classes_ = classes
         return self
@@ -246,7 +247,7 @@ class PrivateElasticNetClassifier(ClassifierMixin, OutputPerturbedLinearModel):
             return Multinomial(n_outputs=n_classes)
         raise ValueError(
             f"Only binary classification is supported with loss={self.loss!r}. Use loss='log_loss' "
-            f"for {n_classes} classes."
+            "for more than two classes."
         )
 
     def _declared_class_weights(self, classes):
@@ -385,15 +386,15 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
     >>> model = PrivateElasticNet(epsilon=10, alpha=0.01, row_norm=0.3, huber_threshold=0.5)
     >>> model.fit(X, (y - 150) / 200).coef_.shape      # centre and scale are public constants
     (10,)
-    >>> round(model.privacy_.epsilon, 6)
-    10
+    >>> model.privacy_.epsilon
+    10.0
     """
 
     _parameter_constraints = {  # noqa: RUF012
         **OutputPerturbedLinearModel._parameter_constraints,
         "loss": [StrOptions({"huber", "squared_error"})],
-        "huber_threshold": [Interval(Real, 0, None, closed="neither")],
-        "y_bound": [Interval(Real, 0, None, closed="neither"), None],
+        "huber_threshold": [SCALE],
+        "y_bound": [SCALE, None],
     }
 
     def __init__(
@@ -454,29 +455,29 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
             The released model.
         """
         X, y = admit_training(self, X, y, y_numeric=True)
-        targets = y.astype(np.float64)
         if self.y_bound is not None:
-            targets = np.clip(targets, -self.y_bound, self.y_bound)
+            y_bound = self._number("y_bound")
+            y = np.clip(y, -y_bound, y_bound)
         self._fit_release(
             X,
-            targets,
+            y,
             self._record_weights(sample_weight, X),
             loss=self._make_loss(),
-            max_weight=self.max_sample_weight,
-            assumptions=self._label_assumptions(),
+            max_weight=self._number("max_sample_weight"),
+            assumptions=(*self._label_assumptions(), *weight_assumptions(sample_weight)),
         )
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         return self
 
     def _make_loss(self):
         if self.loss == "huber":
-            return Huber(threshold=self.huber_threshold)
+            return Huber(threshold=self._number("huber_threshold"))
         if self.y_bound is None:
             raise ValueError(
                 "loss='squared_error' needs y_bound: without a declared bound on the labels one "
                 "record can move the model by any amount. Set y_bound, or use loss='huber'."
             )
-        return Squared(y_bound=self.y_bound)
+        return Squared(y_bound=self._number("y_bound"))
 
     def _label_assumptions(self):
         if self.y_bound is None:

@@ -1,6 +1,7 @@
 """The recipe that private linear models share: admit, plan, spend, solve, release once."""
 
 import copy
+import sys
 import warnings
 from abc import ABCMeta
 from numbers import Real
@@ -17,7 +18,8 @@ from skdp._admission import (
     admit_weights,
     check_is_fitted,
 )
-from skdp._random import RandomSource
+from skdp._random import NumpyGenerator, RandomSource
+from skdp._validation import is_real
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.objectives import ElasticNet
 from skdp.preprocessing import RowNormClipper
@@ -30,11 +32,20 @@ from skdp.stability.noise import NOISE_RULES
 from skdp.stability.output_perturbation import OutputPerturbationPlan, planned_penalty
 from skdp.stability.selection import WeightThreshold
 
+#: Scales beyond these have no use, and their powers would leave the range of float64.
+SCALE = Interval(Real, 1e-30, 1e30, closed="both")
 BOUNDS = {"tight": GradientDiameterBound(), "paper": PublishedBound()}
 SEED_WARNING = (
     "random_state is set: whoever knows it can subtract the noise. Use it for tests; leave it None "
     "for a release."
 )
+
+
+def weight_assumptions(sample_weight):
+    """Return what weights that were passed add to the assumptions of a statement."""
+    if sample_weight is None:
+        return ()
+    return ("That not all sample weights are 0 is public.",)
 
 
 class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
@@ -46,68 +57,95 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
     _parameter_constraints = {  # noqa: RUF012  (scikit-learn's convention)
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
-        "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "alpha": [StrOptions({"auto"}), SCALE],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
-        "row_norm": [Interval(Real, 0, None, closed="neither")],
+        "row_norm": [SCALE],
         "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "intercept_scaling": [SCALE],
         "noise": [StrOptions(set(NOISE_RULES))],
         "bound": [StrOptions(set(BOUNDS))],
         "threshold": [None, StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "max_sample_weight": [Interval(Real, 0, None, closed="neither")],
+        "max_sample_weight": [SCALE],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "ledger": "no_validation",
-        "random_state": ["random_state"],
+        "random_state": ["random_state", NumpyGenerator],
     }
+
+    def _number(self, name):
+        """Return a parameter as float64: in numpy's float32, bounds would be rounded to 2^-24."""
+        value = getattr(self, name)
+        if not is_real(value):
+            raise TypeError(f"{name} must be a number, got {value!r}.")
+        return float(value)
 
     def _record_weights(self, sample_weight, X):
         """Return weights clipped to the public bound; None stands for ones."""
-        if sample_weight is None and self.max_sample_weight >= 1:
+        limit = self._number("max_sample_weight")
+        if sample_weight is None and limit >= 1:
             return None
-        return np.minimum(admit_weights(sample_weight, X), self.max_sample_weight)
+        return np.minimum(admit_weights(sample_weight, X), limit)
 
     def _fit_release(self, X, targets, weights, *, loss, max_weight, assumptions):
         """Plan, spend, solve, release: once the budget is spent there is no other outcome."""
         plan = self._plan(loss, self._domain(X.shape, max_weight))
+        rule = self._weight_threshold(plan)
         statement = self._statement(plan, assumptions)
         rng = RandomSource.for_state(self.random_state)
         if rng.seeded:
-            warnings.warn(SEED_WARNING, PrivacyLeakWarning, stacklevel=4)
+            warnings.warn(SEED_WARNING, PrivacyLeakWarning, stacklevel=5)
         if self.ledger is not None:
             self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
-        constant = self.intercept_scaling if self.fit_intercept else None
-        records = InMemoryRecords(clip_rows(X, self.row_norm), targets, weights, constant)
+        rows = clip_rows(X, self._number("row_norm"))
+        records = InMemoryRecords(rows, targets, weights, self._constant())
         released = plan.mechanism.release(plan.minimiser(records), rng)
-        self._store(plan, statement, released)
+        self._store(plan, rule, statement, released)
+
+    def _constant(self):
+        return self._number("intercept_scaling") if self.fit_intercept else None
 
     def _domain(self, shape, max_weight):
         return Domain(
             n_samples=shape[0],
             n_features=shape[1],
-            row_norm=self.row_norm,
-            intercept_scaling=self.intercept_scaling if self.fit_intercept else None,
-            max_weight=max_weight,
+            row_norm=self._number("row_norm"),
+            intercept_scaling=self._constant(),
+            max_weight=float(max_weight),
         )
 
     def _plan(self, loss, domain):
         """Fix everything that depends on public facts alone."""
-        if self.l1_ratio == 1:
+        l1_ratio = self._number("l1_ratio")
+        if l1_ratio == 1:
             raise ValueError(
                 "l1_ratio=1 leaves no strong convexity, so one record can move the minimiser by "
                 "any amount and no noise is enough. Set l1_ratio below 1."
             )
-        budget = PrivacyBudget(self.epsilon, self.delta)
-        rules = {"tol": self.tol, "bound": BOUNDS[self.bound], "noise": NOISE_RULES[self.noise]}
+        rules = {
+            "tol": self._number("tol"),
+            "bound": BOUNDS[self.bound],
+            "noise": NOISE_RULES[self.noise],
+        }
         if self.alpha == "auto":
-            penalty = planned_penalty(loss, self.l1_ratio, domain, budget, **rules)
+            penalty = planned_penalty(loss, l1_ratio, domain, self._budget(), **rules)
         else:
-            penalty = ElasticNet(alpha=self.alpha, l1_ratio=self.l1_ratio)
-        return OutputPerturbationPlan.for_penalty(loss, penalty, domain, budget, **rules)
+            penalty = ElasticNet(alpha=self._number("alpha"), l1_ratio=l1_ratio)
+        return OutputPerturbationPlan.for_penalty(loss, penalty, domain, self._budget(), **rules)
+
+    def _budget(self):
+        return PrivacyBudget(self._number("epsilon"), self._number("delta"))
+
+    def _weight_threshold(self, plan):
+        threshold = self.threshold
+        if threshold not in (None, "auto"):
+            threshold = self._number("threshold")
+        objective, problem = plan.problem.objective, plan.problem
+        n_weights = objective.loss.n_outputs * problem.n_features
+        return WeightThreshold.named(threshold, plan.mechanism, n_weights)
 
     def _statement(self, plan, assumptions):
         return PrivacyStatement(
             curve=plan.mechanism,
-            budget=PrivacyBudget(self.epsilon, self.delta),
+            budget=self._budget(),
             neighbours=plan.sensitivity.neighbours,
             theorem=f"{BOUNDS[self.bound].theorem}. {plan.mechanism.theorem}",
             assumptions=(*self._shared_assumptions(), *assumptions),
@@ -122,21 +160,17 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
             "No parameter of the model was chosen by looking at this data.",
         )
 
-    def _store(self, plan, statement, released):
+    def _store(self, plan, rule, statement, released):
         released = released.reshape(plan.problem.objective.loss.n_outputs, -1)
         self._mechanism = plan.mechanism
         self.privacy_ = statement
         self.sensitivity_ = plan.mechanism.total_sensitivity
         self.noise_scale_ = plan.mechanism.noise_scale
         self.alpha_ = plan.problem.objective.penalty.alpha
-        features = released[:, : self.n_features_in_]
-        rule = WeightThreshold.named(self.threshold, plan.mechanism, features.size)
         self.threshold_ = rule.value
-        self.coef_ = rule.apply(features)
+        self.coef_ = rule.apply(released[:, : self.n_features_in_])
         self.intercept_ = (
-            released[:, -1] * self.intercept_scaling
-            if self.fit_intercept
-            else np.zeros(len(released))
+            released[:, -1] * self._constant() if self.fit_intercept else np.zeros(len(released))
         )
 
     def _scores(self, X):
@@ -186,23 +220,34 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
     def _as_pipeline(self, model):
         """Return a plain pipeline that clips rows and applies `model`, which gets our weights."""
         clipper = RowNormClipper(row_norm=self.row_norm)
-        for step in (clipper, model):
-            step.n_features_in_ = self.n_features_in_
-            if hasattr(self, "feature_names_in_"):
-                step.feature_names_in_ = self.feature_names_in_
+        clipper.n_features_in_ = model.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):  # the clipper hands on an array without names
+            clipper.feature_names_in_ = self.feature_names_in_
         model.coef_, model.intercept_ = self.coef_.copy(), copy.copy(self.intercept_)
         return Pipeline([("clip", clipper), ("model", model)])
 
     def __getstate__(self):
-        """Leave the seed out of what a fitted model is saved, copied or shown as."""
+        """Leave the seed out of what a fitted model is saved or copied as."""
         state = super().__getstate__()
         return {**state, "random_state": None} if "privacy_" in state else state
 
-    def __repr__(self, N_CHAR_MAX=700):
-        return super(OutputPerturbedLinearModel, copy.copy(self)).__repr__(N_CHAR_MAX)
+    def get_params(self, deep=True):
+        """Return the parameters; the seed of a fitted model is kept, but never printed.
 
-    def _html_repr(self):
-        return super(OutputPerturbedLinearModel, copy.copy(self))._html_repr()
+        Parameters
+        ----------
+        deep : bool, default=True
+            Without effect: no parameter is an estimator.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
+        params = super().get_params(deep=deep)
+        # scikit-learn prints estimators, nested ones too, from their parameters; it has no hook.
+        printed = sys._getframe(1).f_globals.get("__name__") == "sklearn.utils._pprint"
+        return {**params, "random_state": None} if printed and hasattr(self, "privacy_") else params
 
     def _get_params_html(self, *args, **kwargs):
         return super(OutputPerturbedLinearModel, copy.copy(self))._get_params_html(*args, **kwargs)

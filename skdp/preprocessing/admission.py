@@ -4,31 +4,22 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array
 
-from skdp._admission import quote_free, refuse_strings
+from skdp import _admission
+from skdp._admission import quote_free, refuse_non_numbers
 
 
 def admit_rows(transformer: Any, X: Any, *, accept_sparse: Any, reset: bool = True) -> Any:
     """Return rows as float64 or float32, dense or of the sparse format accepted, or refuse."""
     if not accept_sparse and sparse.issparse(X):
         raise TypeError("Sparse input was given, but dense data is required. Use X.toarray().")
-    refuse_strings(X)
-    return quote_free(
-        lambda: validate_data(
-            transformer,
-            X,
-            reset=reset,
-            accept_sparse=accept_sparse,
-            dtype=[np.float64, np.float32],
-        ),
-        "X",
-    )
+    return _admission.admit_rows(transformer, X, accept_sparse=accept_sparse, reset=reset)
 
 
 def admit_transformed(transformer: Any, X: Any) -> Any:
     """Return transformed rows, which need no column names, to map back, or refuse."""
-    refuse_strings(X)
+    refuse_non_numbers(X)
     rows = quote_free(lambda: check_array(X, dtype=[np.float64, np.float32]), "X")
     if rows.shape[1] != transformer.n_features_in_:
         raise ValueError(

@@ -58,8 +58,10 @@ def clip_rows(X: Any, row_norm: float) -> Any:
         raise ValueError(
             f"row_norm must be between {SMALLEST_NORM:g} and {LARGEST_NORM:g}, got {row_norm!r}."
         )
+    clip = _clip_sparse if sparse.issparse(X) else _clip_dense
     with np.errstate(all="ignore"):
-        return _clip_sparse(X, row_norm) if sparse.issparse(X) else _clip_dense(X, row_norm)
+        # As a double: a bound in numpy's float32 would be multiplied in float32.
+        return clip(X, float(row_norm))
 
 
 def _clip_dense(X: npt.NDArray[Any], row_norm: float) -> npt.NDArray[Any]:

@@ -112,8 +112,8 @@ def test_smallest_subgradient_vanishes_exactly_at_the_minimiser(penalty):
 
 
 def test_soft_threshold_meets_zero_exactly_and_never_crosses_it():
-    points = np.array([-1.0, -0.1, 0.0, 0.1, 0.3])
-    np.testing.assert_array_equal(soft_threshold(points, np.full(5, 0.1)), [-0.9, 0, 0, 0, 0.2])
+    points = np.array([-1.0, -0.25, 0.0, 0.125, 0.5])
+    np.testing.assert_array_equal(soft_threshold(points, np.full(5, 0.25)), [-0.75, 0, 0, 0, 0.25])
 
 
 @pytest.mark.parametrize("alpha", [0.0, -1.0, math.nan, math.inf, "1"])

@@ -19,9 +19,9 @@ from skdp.mechanisms import GaussianMechanism, L2LaplaceMechanism, LaplaceMechan
 from tests.support.lower_bound import Counts
 from tests.support.neighbours import recorded
 
-#: How often one audit may accuse an innocent. Fewer than 100 audits are made in a run, so that all
-#: of them together raise a false alarm at most once in a million runs.
-ERROR_RATE = 1e-8
+#: How often one audit may accuse an innocent. Fewer than 200 audits are made in a run, slow ones
+#: counted, so that all of them together raise a false alarm at most once in a million runs.
+ERROR_RATE = 5e-9
 #: For planning, where nothing can be shown at `ERROR_RATE`.
 LAX = 0.2
 PILOT = 10_000
