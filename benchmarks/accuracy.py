@@ -24,29 +24,30 @@ from methods import DIFFPRIVLIB, Method, diffprivlib_problem, methods
 from scores import scores
 
 EPSILONS = (0.1, 0.5, 1.0, 3.0, 10.0)
-COLUMNS = ("data", "method", "epsilon", "seed", "accuracy", "balanced_accuracy", "auc", "recall")
+METRICS = ("accuracy", "balanced_accuracy", "auc")
+COLUMNS = ("data", "method", "epsilon", "seed", "fits", *METRICS, "recall")
 
 Row = dict[str, str]
 
 
 def rows_of(problem: Problem, method: Method, n_seeds: int, n_repeats: int) -> Iterator[Row]:
     """Yield one row per epsilon and seed: means over `n_repeats` fits with fresh noise."""
+    n_fits = n_repeats if method.random else 1
     for seed in range(n_seeds):
         split = problem.split(seed)
         for epsilon in EPSILONS if method.uses_epsilon else (np.inf,):
-            fits = range(n_repeats if method.random else 1)
-            found = [scores(method.fit(split, epsilon), split) for _ in fits]
-            row = [
+            found = [scores(method.fit(split, epsilon), split) for _ in range(n_fits)]
+            means = [np.mean([getattr(one, name) for one in found]) for name in METRICS]
+            recall = np.mean([one.recall for one in found], axis=0)
+            row = (
                 problem.name,
                 method.name,
                 f"{epsilon:g}",
                 seed,
-                *(
-                    f"{np.mean([getattr(one, name) for one in found]):.4f}"
-                    for name in ("accuracy", "balanced_accuracy", "auc")
-                ),
-                " ".join(f"{r:.3f}" for r in np.mean([one.recall for one in found], axis=0)),
-            ]
+                n_fits,
+                *(f"{mean:.4f}" for mean in means),
+                " ".join(f"{share:.3f}" for share in recall),
+            )
             yield dict(zip(COLUMNS, map(str, row), strict=True))
 
 

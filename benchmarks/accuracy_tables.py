@@ -52,14 +52,13 @@ class Results:
 def tables(rows: Iterable[dict[str, str]]) -> str:
     """Return every table that the rows suffice for."""
     results = Results(rows)
-    parts = [
-        f"### {title}\n\n" + "\n\n".join(_metric_table(results, data, metric) for data in results.data)
-        for metric, title in METRICS.items()
-    ]
-    parts.append("### Recall of each class, per cent\n\n" + _recall_table(results))
+    parts = []
     if {SKDP, DIFFPRIVLIB} <= results.methods:
-        parts.append(_comparison(results, DIFFPRIVLIB))
-        parts.append(_comparison(results, NO_INTERCEPT))
+        parts += [_comparison(results, DIFFPRIVLIB), _comparison(results, NO_INTERCEPT)]
+    for metric, title in METRICS.items():
+        parts.append(f"### {title}")
+        parts += [_metric_table(results, data, metric) for data in results.data]
+    parts.append("### Recall of each class, per cent\n\n" + _recall_table(results))
     return "\n\n".join(parts) + "\n"
 
 

@@ -20,13 +20,10 @@ from pathlib import Path
 
 import numpy as np
 from data import Problem, Split, problems
+from planned import PlannedFit
 from sklearn.linear_model import LogisticRegression
 
 from skdp._random import RandomSource
-from skdp.linear_model import PrivateElasticNetClassifier
-from skdp.objectives import Logistic, Multinomial
-from skdp.records import InMemoryRecords
-from skdp.stability.output_perturbation import OutputPerturbationPlan
 
 EPSILONS = (0.1, 0.5, 1.0, 3.0, 10.0)
 GRID = tuple(float(alpha) for alpha in np.logspace(-4, 1.5, 12))
@@ -73,47 +70,39 @@ HEADER = (
 
 
 class SplitStudy:
-    """Scores of test rows under many penalties, with shared noise."""
+    """Accuracy on the test rows of one split under many penalties, with shared noise."""
 
     def __init__(self, split: Split, n_draws: int) -> None:
-        self._split, self._test = split, split.test
-        self._loss = Logistic() if split.n_classes == 2 else Multinomial(n_outputs=split.n_classes)
-        targets = 2.0 * split.y_train - 1 if split.n_classes == 2 else split.y_train
-        self._records = InMemoryRecords(split.train, targets, None, 1.0)
-        self._unit = self.plan(1.0, 1.0).mechanism
-        shape = (self._loss.n_outputs, split.train.shape[1] + 1)
-        rng = RandomSource.from_system()
-        self._noise = [
-            self._scores(self._unit.release(np.zeros(shape), rng)) for _ in range(n_draws)
-        ]
+        self._split = split
+        self._unit = PlannedFit(split, 1.0, 1.0)
+        rng, zeros = RandomSource.from_system(), np.zeros(self._unit.shape)
+        draws = [self._unit.mechanism.release(zeros, rng) for _ in range(n_draws)]
+        self._noise = [self._scores(self._unit.as_model(draw)) for draw in draws]
         self._exact: dict[float, np.ndarray] = {}
 
-    def plan(self, epsilon: float, alpha: float | str) -> OutputPerturbationPlan:
-        """Plan the fit that the estimator would make with its defaults."""
-        model = PrivateElasticNetClassifier(
-            epsilon=epsilon, alpha=alpha, classes=self._split.classes
-        )
-        return model._plan(self._loss, model._domain(self._split.train.shape, 1.0))
+    def _scores(self, model: LogisticRegression) -> np.ndarray:
+        return model.decision_function(self._split.test)
 
-    def _scores(self, coef: np.ndarray) -> np.ndarray:
-        return self._test @ coef[:, :-1].T + coef[:, -1]
+    def planned(self, epsilon: float, alpha: float | str) -> PlannedFit:
+        return PlannedFit(self._split, epsilon, alpha)
 
-    def accuracy(self, plan: OutputPerturbationPlan) -> float:
+    def accuracy(self, planned: PlannedFit) -> float:
         """Mean accuracy over the draws, in per cent."""
-        alpha = plan.problem.objective.penalty.alpha
-        if alpha not in self._exact:
-            self._exact[alpha] = self._scores(plan.minimiser(self._records))
-        scale = plan.mechanism.standard_deviation / self._unit.standard_deviation
-        return float(np.mean([self._right(self._exact[alpha] + scale * u) for u in self._noise]))
+        if planned.alpha not in self._exact:
+            self._exact[planned.alpha] = self._scores(planned.without_noise())
+        exact = self._exact[planned.alpha]
+        scale = planned.mechanism.standard_deviation / self._unit.mechanism.standard_deviation
+        return float(np.mean([self._right(exact + scale * noise) for noise in self._noise]))
 
     def _right(self, scores: np.ndarray) -> float:
-        places = scores.argmax(axis=1) if scores.shape[1] > 1 else scores[:, 0] > 0
+        places = scores.argmax(axis=1) if scores.ndim > 1 else scores > 0
         return 100 * float(np.mean(places == self._split.y_test))
 
     def not_private(self) -> float:
         """Accuracy of scikit-learn's default on the same rows."""
-        model = LogisticRegression(max_iter=1000).fit(self._split.train, self._split.y_train)
-        return 100 * model.score(self._test, self._split.y_test)
+        split = self._split
+        model = LogisticRegression(max_iter=1000).fit(split.train, split.y_train)
+        return 100 * model.score(split.test, split.y_test)
 
 
 def study(problem: Problem, n_seeds: int, n_draws: int) -> list[Cell]:
@@ -122,11 +111,14 @@ def study(problem: Problem, n_seeds: int, n_draws: int) -> list[Cell]:
     for seed in range(n_seeds):
         split = SplitStudy(problem.split(seed), n_draws)
         reference.append(split.not_private())
-        chosen = [split.plan(epsilon, "auto") for epsilon in EPSILONS]
-        auto_alpha.append([plan.problem.objective.penalty.alpha for plan in chosen])
-        auto.append([split.accuracy(plan) for plan in chosen])
+        chosen = [split.planned(epsilon, "auto") for epsilon in EPSILONS]
+        auto_alpha.append([planned.alpha for planned in chosen])
+        auto.append([split.accuracy(planned) for planned in chosen])
         fixed.append(
-            [[split.accuracy(split.plan(epsilon, alpha)) for alpha in GRID] for epsilon in EPSILONS]
+            [
+                [split.accuracy(split.planned(epsilon, alpha)) for alpha in GRID]
+                for epsilon in EPSILONS
+            ]
         )
     auto, auto_alpha, fixed = (np.mean(values, axis=0) for values in (auto, auto_alpha, fixed))
     return [

@@ -70,13 +70,11 @@ SPAMBASE_WORD_PERCENT = 5.0
 SPAMBASE_RUN_LOG10 = (1.0, 4.0, 5.0)
 
 
-
-
 def breast_cancer() -> Problem:
     """569 tumours, 30 measurements."""
     X, y = load_breast_cancer(return_X_y=True)
     low, high = np.array(BREAST_CANCER_BOUNDS, dtype=float).T
-    scaled = PublicRangeScaler(bounds=(low, high), feature_range=(0, 1)).fit_transform(X)
+    scaled = PublicRangeScaler(bounds=(low, high), feature_range=(-1, 1)).fit_transform(X)
     return _problem("breast_cancer", scaled, y, 2)
 
 

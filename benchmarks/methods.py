@@ -17,16 +17,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from data import Split
+from planned import PlannedFit
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 from skdp.linear_model import PrivateElasticNetClassifier
-from skdp.objectives import Logistic, Multinomial
-from skdp.records import InMemoryRecords
-from skdp.stability.output_perturbation import OutputPerturbationPlan
 
 Fit = Callable[[Split, float], Any]
 
@@ -48,30 +45,6 @@ class Method:
     fit: Fit
     uses_epsilon: bool = True
     random: bool = True
-
-
-def plan_of(
-    split: Split, epsilon: float, alpha: float | str = "auto"
-) -> tuple[OutputPerturbationPlan, InMemoryRecords]:
-    """Return what the estimator would plan with its defaults, and the records it would solve on.
-
-    The plan's minimiser is for measuring alone: it is not private.
-    """
-    model = PrivateElasticNetClassifier(epsilon=epsilon, alpha=alpha, classes=split.classes)
-    binary = split.n_classes == 2
-    loss = Logistic() if binary else Multinomial(n_outputs=split.n_classes)
-    plan = model._plan(loss, model._domain(split.train.shape, 1.0))
-    targets = 2.0 * split.y_train - 1 if binary else split.y_train
-    return plan, InMemoryRecords(split.train, targets, None, model.intercept_scaling)
-
-
-def _without_noise(split: Split, epsilon: float, alpha: float | str) -> LogisticRegression:
-    plan, records = plan_of(split, epsilon, alpha)
-    coef = plan.minimiser(records)
-    model = LogisticRegression()
-    model.classes_ = np.arange(split.n_classes)
-    model.coef_, model.intercept_ = coef[:, :-1], coef[:, -1]
-    return model
 
 
 def _skdp(split: Split, epsilon: float) -> Any:
@@ -114,7 +87,7 @@ METHODS = (
     Method(PUBLISHED, _published),
     Method(
         AS_PLANNED,
-        lambda split, epsilon: _without_noise(split, epsilon, "auto"),
+        lambda split, epsilon: PlannedFit(split, epsilon).without_noise(),
         random=False,
     ),
     Method(DIFFPRIVLIB, _diffprivlib()),
@@ -122,7 +95,7 @@ METHODS = (
     Method(SKLEARN, _sklearn, uses_epsilon=False, random=False),
     Method(
         WEAK_PENALTY,
-        lambda split, _: _without_noise(split, 1.0, 1 / len(split.y_train)),
+        lambda split, _: PlannedFit(split, choice=1 / len(split.y_train)).without_noise(),
         uses_epsilon=False,
         random=False,
     ),
@@ -140,10 +113,10 @@ def methods(only: str = "") -> list[Method]:
 def diffprivlib_problem() -> str | None:
     """Say why diffprivlib cannot be used here; None if it can."""
     try:
-        import diffprivlib.models
+        import diffprivlib.models  # noqa: F401
     except ImportError as error:
         return (
             f"diffprivlib does not import here ({error}). It needs scikit-learn 1.7:\n"
             'python -m pip install -e ".[diffprivlib]", in an environment of its own'
         )
-    return None if diffprivlib.models else None
+    return None

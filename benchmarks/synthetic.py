@@ -23,7 +23,9 @@ class Table:
     @property
     def n_bytes(self) -> int:
         """Size of the rows in memory."""
-        parts = (self.X.data, self.X.indices, self.X.indptr) if sparse.issparse(self.X) else [self.X]
+        parts = (
+            (self.X.data, self.X.indices, self.X.indptr) if sparse.issparse(self.X) else [self.X]
+        )
         return sum(part.nbytes for part in parts)
 
 
@@ -44,9 +46,7 @@ def text(dtype: Any = np.float64, *, n_samples: int = N_SAMPLES) -> Table:
     draws = rng.random((n_samples, PER_ROW)) * popularity[-1]
     words = np.sort(np.searchsorted(popularity, draws).astype(np.int32), axis=1)
     starts = np.arange(0, words.size + 1, PER_ROW, dtype=np.int32)
-    X = sparse.csr_matrix(
-        (np.ones(words.size), words.ravel(), starts), shape=(n_samples, N_SPARSE)
-    )
+    X = sparse.csr_matrix((np.ones(words.size), words.ravel(), starts), shape=(n_samples, N_SPARSE))
     X.sum_duplicates()
     X.data[:] = 1.0
     X = sparse.csr_matrix(X.multiply(1 / np.sqrt(X.sum(axis=1))))

@@ -38,8 +38,7 @@ class Pair:
 
     @classmethod
     def of(cls, ours: Work, theirs: Work, turns: int) -> "Pair":
-        """Run both in turn, after one run of each that does not count."""
-        ours(), theirs()
+        """Run both in turn; warm up first if it matters."""
         turns_taken = [(clocked(ours), clocked(theirs)) for _ in range(turns)]
         return cls(*zip(*turns_taken, strict=True))
 

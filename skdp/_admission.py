@@ -90,21 +90,23 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Fit], Fit]:
     The estimator is then as it was before, fitted or not. Floating-point errors are not reported
     either, whatever `numpy.seterr` says: where they occur depends on the data.
     """
-    checked = _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+    check = _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
     def decorate(fit: Fit) -> Fit:
+        checked = check(fit)
+
         @functools.wraps(fit)
         def whole_or_nothing(estimator: Any, *args: Any, **kwargs: Any) -> Any:
             before = vars(estimator).copy()
             try:
                 with np.errstate(all="ignore"):
-                    return fit(estimator, *args, **kwargs)
+                    return checked(estimator, *args, **kwargs)
             except BaseException:
                 vars(estimator).clear()
                 vars(estimator).update(before)
                 raise
 
-        return checked(whole_or_nothing)  # type: ignore[no-any-return]
+        return whole_or_nothing
 
     return decorate
 

@@ -112,7 +112,7 @@ class PrivateElasticNetClassifier(ClassifierMixin, OutputPerturbedLinearModel):
         The penalty and threshold that were used; functions of public facts.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if X had string column names.
 
     Raises

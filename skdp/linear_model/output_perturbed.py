@@ -66,7 +66,7 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
         "bound": [StrOptions(set(BOUNDS))],
         "threshold": [None, StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "max_sample_weight": [SCALE],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+        "tol": [SCALE],
         "ledger": "no_validation",
         "random_state": ["random_state", NumpyGenerator],
     }
@@ -76,7 +76,10 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
         value = getattr(self, name)
         if not is_real(value):
             raise TypeError(f"{name} must be a number, got {value!r}.")
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError(f"{name} is too large for float64.") from None
 
     def _record_weights(self, sample_weight, X):
         """Return weights clipped to the public bound; None stands for ones."""
@@ -175,10 +178,10 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
 
     def _scores(self, X):
         """Scores of clipped rows, shape (n_samples, n_outputs)."""
-        rows = clip_rows(admit_new_rows(self, X), self.row_norm)
-        return (
-            safe_sparse_dot(rows, np.atleast_2d(self.coef_).T, dense_output=True) + self.intercept_
-        )
+        rows = clip_rows(admit_new_rows(self, X), self._number("row_norm"))
+        with np.errstate(all="ignore"):
+            scores = safe_sparse_dot(rows, np.atleast_2d(self.coef_).T, dense_output=True)
+            return scores + self.intercept_
 
     def get_support(self, indices=False):
         """Return which features have a released weight other than zero.

@@ -219,7 +219,7 @@ class Multinomial(Loss):
 @final
 @dataclass(frozen=True)
 class HuberHinge(Loss):
-    """The hinge ``max(0, 1 - y m)``, rounded off by a parabola for |1 - y m| <= h.
+    """The hinge ``max(0, 1 - y m)``, rounded off by a parabola for ``|1 - y m| <= h``.
 
     The slope in the margin is -t with t = clip((1 + h - y m) / (2 h), 0, 1): L = 1, curvature
     1/(2h), D = 2 W kappa. For z = y m > 0, z t(z) peaks at (1 - h) where the line ends, or at
@@ -300,10 +300,10 @@ class SquaredHinge(Loss):
 @final
 @dataclass(frozen=True)
 class Huber(Loss):
-    """``(m - y)^2 / 2`` for |m - y| <= threshold, ``threshold (|m - y| - threshold / 2)`` beyond.
+    """``(m - y)^2 / 2`` up to ``|m - y| = threshold = t``, ``t (|m - y| - t / 2)`` beyond.
 
     The slope is the clipped residual: L = threshold, curvature 1, D = 2 W kappa threshold
-    whatever the targets. -m clip(m - y) grows with |y| without bound: only the slope at 0 gives
+    whatever the targets. -m clip(m - y) grows with ``|y|`` without bound: only the slope at 0 gives
     a radius, W kappa threshold / lam.
 
     Parameters
@@ -346,7 +346,7 @@ class Huber(Loss):
 @final
 @dataclass(frozen=True)
 class Squared(Loss):
-    """``(m - y)^2 / 2`` for targets with |y| <= y_bound = Y.
+    """``(m - y)^2 / 2`` for targets with ``|y| <= y_bound = Y``.
 
     -m (m - y) peaks at y^2 / 4 and the slope at 0 is at most Y, hence
     R = min(Y sqrt(W) / (2 sqrt(lam)), W kappa Y / lam); on that ball the slope is at most

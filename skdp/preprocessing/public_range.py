@@ -31,11 +31,11 @@ class PublicRangeScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    low_, high_ : ndarray of shape (n_features_in_,)
+    low_, high_ : ndarray of shape (`n_features_in_`,)
         The declared range of each column.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if X had string column names.
 
     Raises

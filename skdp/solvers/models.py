@@ -159,5 +159,7 @@ def hessian(search: Search, point: Point, columns: npt.NDArray[np.intp] | None) 
 
 def cholesky_solve(matrix: Array, target: Array) -> Array:
     """Solve a positive definite system; a matrix that rounding made indefinite gives NaN."""
+    if not target.size:
+        return target
     _, solution, failed = lapack.dposv(matrix, target, lower=1)
     return np.full_like(target, np.nan) if failed else solution

@@ -13,6 +13,8 @@ Array = npt.NDArray[np.float64]
 
 MAX_STEPS = 200
 BISECTIONS = 80
+#: A step is short below this part of the way; so many are borne before models are damped.
+SHORT, SHORT_STEPS = 0.25, 20
 SUFFICIENT_DECREASE = 0.1
 LOOSEST_ACCURACY = 0.1
 #: Numbers of coefficients and rows up to which a factorisation costs next to nothing.
@@ -47,6 +49,7 @@ class ProximalNewton:
         self.point = search.origin()
         self._first = self._least = self.point.residual
         self._damping = 0.0
+        self._short_steps = 0
 
     def advance(self) -> bool:
         """Take one step; False if there is none to take."""
@@ -64,7 +67,8 @@ class ProximalNewton:
             self._damping = 10 * max(self._damping, search.objective.penalty.l2)
             return self._damping <= search.problem.smoothness
         length = norm(lowest.coef - point.coef)
-        if 0 < length < 0.25 * norm(full.coef - point.coef):
+        self._short_steps += length < SHORT * norm(full.coef - point.coef)
+        if self._short_steps > SHORT_STEPS and length > 0:
             return self._move_to(lowest, max(4 * self._damping, 0.1 * point.residual / length))
         return self._move_to(lowest, self._damping)
 

@@ -1,5 +1,6 @@
 """A planned output perturbation: everything that is fixed before the data is read."""
 
+import math
 from dataclasses import dataclass
 from typing import Self, final
 
@@ -88,15 +89,17 @@ def planned_penalty(
     noise: NoiseRule,
 ) -> ElasticNet:
     """Return the penalty of least expected excess loss, from public facts alone."""
-    unit = Sensitivity(1.0, "l2", Neighbours.REPLACE_ONE)
-    unit_std = noise(unit, budget, loss.n_outputs * domain.n_columns).standard_deviation
+    unit, size = Sensitivity(1.0, "l2", Neighbours.REPLACE_ONE), loss.n_outputs * domain.n_columns
+    # By the expected norm, since noise="auto" compares that: where it changes the kind of noise
+    # the size does not jump, so that alpha falls as epsilon grows there too.
+    unit_size = noise(unit, budget, size).expected_norm / math.sqrt(size)
 
     def penalty_of(strong_convexity: float) -> ElasticNet:
         return ElasticNet(alpha=strong_convexity / (1 - l1_ratio), l1_ratio=l1_ratio)
 
-    def noise_std(strong_convexity: float) -> float:
+    def noise_size(strong_convexity: float) -> float:
         penalty = penalty_of(strong_convexity)
         certificate = Certificate(tol, penalty.strong_convexity)
-        return unit_std * minimiser_sensitivity(loss, penalty, certificate, domain, bound).value
+        return unit_size * minimiser_sensitivity(loss, penalty, certificate, domain, bound).value
 
-    return penalty_of(PlannedFit(loss, domain, noise_std).best_strong_convexity())
+    return penalty_of(PlannedFit(loss, domain, noise_size).best_strong_convexity())

@@ -41,29 +41,33 @@ class PlannedFit:
         The loss whose constants are used.
     domain : Domain
         Public facts.
-    noise_std : callable
-        Standard deviation of the noise on one coordinate for a given strong convexity.
+    noise_size : callable
+        Size of the noise on one coordinate for a given strong convexity: expected norm divided by
+        the root of the number of coefficients.
     """
 
     loss: Loss
     domain: Domain
-    noise_std: Callable[[float], float]
+    noise_size: Callable[[float], float]
 
     def energy(self, strong_convexity: float) -> float:
         """Bound on ``strong_convexity * norm(minimiser)^2``.
 
-        Losses without a bounded value at zero (Huber regression with unknown labels) are taken to
-        have labels of the size at which the loss turns linear.
+        Huber regression with unknown labels has no such bound for small penalties; there the
+        labels are taken to be of the size at which the loss turns linear, as for squared loss.
         """
         weight, kappa = self.domain.max_weight, self.domain.kappa
         radius = self.loss.minimiser_radius(kappa, weight, strong_convexity)
+        energy = strong_convexity * radius**2
+        if math.isfinite(self.loss.pull):
+            return energy
         turn = self.loss.gradient_bound(kappa, radius) / self.loss.smoothness
-        return min(strong_convexity * radius**2, weight * turn**2 / 4)
+        return min(energy, weight * turn**2 / 4)
 
     def privacy_loss(self, strong_convexity: float) -> float:
         """Expected rise of the mean loss through the noise."""
         trace = self.domain.max_weight * self.loss.smoothness * self.domain.kappa**2
-        return 0.5 * self.noise_std(strong_convexity) ** 2 * trace
+        return 0.5 * self.noise_size(strong_convexity) ** 2 * trace
 
     def excess_loss(self) -> tuple[Array, Array]:
         """Strong convexities and the expected excess loss at each, up to a constant."""

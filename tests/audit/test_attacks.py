@@ -1,7 +1,7 @@
 """Audits: what an attacker can show of epsilon and delta stays below what is claimed.
 
-Each audit of honest noise fails at most once in 2 10^8 (`ERROR_RATE`). Lower limits on what is shown, where
-theory says how near an attack comes, hold for a fixed seed.
+One audit of honest noise in 200 million fails by chance (`ERROR_RATE`). Lower limits on what is
+shown, where theory says how near an attack comes, hold for a fixed seed.
 """
 
 import pytest

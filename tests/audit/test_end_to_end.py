@@ -38,7 +38,7 @@ def test_the_fitted_weights_are_the_one_release(name, noise, delta):
 @pytest.mark.parametrize(("noise", "delta"), NOISES)
 @pytest.mark.parametrize("name", ["log_loss", "softmax", "huber"])
 def test_fitting_thousands_of_times_shows_no_more_than_is_claimed(name, noise, delta):
-    """With the intercept, at epsilon 1. A false alarm comes at most once in 2 10^8 audits."""
+    """With the intercept, at epsilon 1. One audit in 200 million fails by chance."""
     model, pair = estimator_for(name, noise, delta), flipped_record(CASES[name])
     attack = likelihood_attack(model, pair, draws=FITS, gain=gain_for(1.0, delta))
     outputs = [np.array([released(model.fit(*data)) for _ in range(FITS)]) for data in pair]

@@ -1,7 +1,7 @@
 """Bugs that real libraries had, planted here: each must make an audit show more than is claimed.
 
 Accusations hold for a fixed seed. The same audits of the code as it is draw afresh and accuse
-nobody, but for a false alarm in 2 10^8 audits (`ERROR_RATE`).
+nobody, but for one false alarm in 200 million audits (`ERROR_RATE`).
 """
 
 import math

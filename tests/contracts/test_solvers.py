@@ -162,6 +162,13 @@ def test_the_first_order_method_arrives_at_the_least_certifiable_tolerance(loss)
     assert search.certifies(accelerated_proximal_gradient(search, search.origin()))
 
 
+def test_plain_steps_arrive_where_the_accelerated_ones_do_not(monkeypatch):
+    *_, records, kappa = ordinary(Logistic())
+    search = search_of(Objective(Logistic(), ElasticNet(0.05, 0.15)), records, kappa, 1e-9)
+    monkeypatch.setattr("skdp.solvers.accelerated._momentum", lambda _: 1.5)
+    assert search.certifies(accelerated_proximal_gradient(search, search.origin()))
+
+
 def least_tol(objective, records, kappa):
     """Return the tolerance that the refusal of a smaller one suggests."""
     with pytest.raises(CertificationError) as refusal:
@@ -378,16 +385,31 @@ def test_rounding_errors_stay_within_their_bound(loss, scale):
     problem = Problem(Objective(loss, penalty), 500, 40, kappa, 3.0, 1e-8)
     records = InMemoryRecords(X, y, weights, 1.0)
     computed = problem.objective.subgradient(coef, records)
-    exact = subgradient_in_long_double(loss, penalty, X, y, weights, coef)
+    exact = subgradient_in_long_double(loss, penalty, on_full_matrix(X, 1.0), y, weights, coef)
     error = float(np.linalg.norm(computed - exact))
     bound = problem.rounding_bound(float(np.linalg.norm(coef)))
     assert error <= bound <= 1e-9
 
 
-def subgradient_in_long_double(loss, penalty, X, y, weights, coef):
+@pytest.mark.parametrize(("n", "n_features", "size"), [(64, 2000, 1.1), (4000, 3, 0.3)])
+def test_rounding_errors_that_all_point_one_way_stay_within_their_bound(n, n_features, size):
+    """Equal rows: here the bound may be no smaller than a hundredth part of what it is."""
+    loss, penalty = Huber(0.5), ElasticNet(0.01)
+    X = np.full((n, n_features), size / math.sqrt(n_features) / 1.2)
+    coef = np.full((1, n_features), 1000 * size / math.sqrt(n_features))
+    y = X @ coef[0] - 0.4
+    problem = Problem(Objective(loss, penalty), n, n_features, 1.0, 1.0, 1e-8)
+    computed = problem.objective.subgradient(coef, InMemoryRecords(X, y))
+    exact = subgradient_in_long_double(loss, penalty, X, y, np.ones(n), coef)
+    error = float(np.linalg.norm(computed - exact))
+    bound = problem.rounding_bound(float(np.linalg.norm(coef)))
+    assert bound / 100 <= error <= bound
+
+
+def subgradient_in_long_double(loss, penalty, full, y, weights, coef):
     if np.finfo(np.longdouble).eps > 1e-18:
         pytest.skip("long double is no longer than double here")
-    full = on_full_matrix(X, 1.0).astype(np.longdouble)
+    full = full.astype(np.longdouble)
     scores = full @ coef.astype(np.longdouble).T
     # scipy's expit and softmax round to double: written out instead.
     if isinstance(loss, Logistic):
@@ -397,8 +419,8 @@ def subgradient_in_long_double(loss, penalty, X, y, weights, coef):
         slopes = raised / raised.sum(axis=1, keepdims=True) - np.eye(loss.n_outputs)[y]
     else:
         slopes = SLOPES[type(loss)](scores, y.astype(np.longdouble), loss)
-    gradient = (slopes * weights[:, None]).T @ full / len(X) + penalty.l2 * coef
-    levels = np.append(np.full(X.shape[1], penalty.l1), 0.0)
+    gradient = (slopes * weights[:, None]).T @ full / len(full) + penalty.l2 * coef
+    levels = np.append(np.full(full.shape[1] - 1, penalty.l1), 0.0)
     at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - levels, 0)
     return np.where(coef == 0, at_zero, gradient + levels * np.sign(coef))
 

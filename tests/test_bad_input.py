@@ -1,0 +1,372 @@
+"""What is refused: with a clear message, without quoting the data, before anything is spent."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
+from skdp.preprocessing import RowNormClipper
+from tests.support.refusals import (
+    SECRET_DIGITS,
+    SECRET_NUMBER,
+    SECRET_TEXT,
+    refuses,
+    refuses_to_fit,
+)
+
+N = 8
+NAMES = ["a", "b", "c"]
+X = np.random.default_rng(0).normal(size=(N, 3))
+X[1, 0] = SECRET_NUMBER
+y = np.arange(N) % 2
+
+CLASSIFIER, REGRESSOR = PrivateElasticNetClassifier(), PrivateElasticNet()
+BOTH = pytest.mark.parametrize(
+    "estimator", [CLASSIFIER, REGRESSOR], ids=["classifier", "regressor"]
+)
+
+CONTAINERS = {
+    "dense": np.asarray,
+    "float32": np.float32,
+    "Fortran": np.asfortranarray,
+    "CSR": sparse.csr_matrix,
+    "CSC": sparse.csc_array,
+    "COO": sparse.coo_array,
+    "pandas": lambda rows: pd.DataFrame(rows, columns=NAMES),
+    "polars": lambda rows: pl.DataFrame(rows, schema=NAMES),
+    "lists": np.ndarray.tolist,
+}
+
+
+def with_cell(value, dtype=np.float64):
+    rows = X.astype(dtype)
+    rows[3, 1] = value
+    return rows
+
+
+def with_column(values, dtype=None):
+    return pd.DataFrame(X, columns=NAMES).assign(b=pd.Series(list(values), dtype=dtype))
+
+
+def polars_column(values, dtype=None):
+    return pl.DataFrame({"a": X[:, 0], "b": pl.Series(list(values), dtype=dtype, strict=False)})
+
+
+# ------------------------------------------------------------------------------------- the rows
+
+
+@BOTH
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+@pytest.mark.parametrize(
+    ("value", "match"),
+    [
+        (np.nan, r"Input X contains NaN\. Fill or drop missing values first"),
+        (np.inf, r"Input X contains infinity .* Clip values to a declared range"),
+        (-np.inf, r"Input X contains infinity"),
+    ],
+)
+def test_missing_and_infinite_values_are_refused_in_fit_and_predict(
+    estimator, container, value, match
+):
+    rows = container(with_cell(value))
+    refuses_to_fit(estimator, rows, y, match=match)
+    fitted = clone(estimator).fit(container(X), y)
+    refuses(lambda: fitted.predict(rows), match)
+
+
+NOT_NUMBERS = "X could not be read as numbers.*declared categories"
+WORDS = [SECRET_TEXT, "other"] * (N // 2)
+DIGITS = ["1.5", SECRET_DIGITS] * (N // 2)
+DATES = [datetime.datetime(2020, 1, 1)] * N
+NOT_NUMERIC = {
+    "words": np.array([WORDS]).T,
+    "numbers as text": np.array([DIGITS]).T,
+    "numbers as variable-width text": np.array([DIGITS], dtype=np.dtypes.StringDType()).T,
+    "bytes": np.array([DIGITS], dtype="S").T,
+    "objects with a word": with_cell(SECRET_TEXT, object),
+    "objects with a number as text": with_cell(SECRET_DIGITS, object),
+    "lists with a word": with_cell(SECRET_TEXT, object).tolist(),
+    "dates": np.array([DATES], dtype="datetime64[D]").T,
+    "durations": np.array([[1] * N], dtype="timedelta64[s]").T,
+    "records": np.array([(1, SECRET_NUMBER)] * N, dtype=[("a", int), ("b", float)]),
+    "lists of different lengths": [[1.0, SECRET_NUMBER], [2.0]] * (N // 2),
+    "pandas words": with_column(WORDS),
+    "pandas object words": with_column(WORDS, object),
+    "pandas object numbers": with_column([SECRET_NUMBER] * N, object),
+    "pandas numbers as text": with_column(DIGITS),
+    "pandas category": with_column(WORDS, "category"),
+    "pandas category of numbers": with_column([int(SECRET_DIGITS), 1] * (N // 2), "category"),
+    "pandas dates": with_column(DATES),
+    "pandas dates only": with_column(DATES)[["b"]],
+    "polars words": polars_column(WORDS),
+    "polars numbers as text": polars_column(DIGITS),
+    "polars categories": polars_column(WORDS, pl.Categorical),
+    "polars enumeration": polars_column(WORDS, pl.Enum([SECRET_TEXT, "other"])),
+    "polars dates": polars_column(DATES),
+    "polars objects": polars_column([object()] * N, pl.Object),
+    "polars lists": polars_column([[SECRET_NUMBER]] * N),
+}
+MISSING = "Input X contains NaN"
+INADMISSIBLE_ROWS = {
+    **{name: (rows, NOT_NUMBERS) for name, rows in NOT_NUMERIC.items()},
+    "None among objects": (with_cell(None, object), MISSING),
+    "pandas integers with a gap": (with_column([1, None] * (N // 2), "Int64"), MISSING),
+    "pandas booleans with a gap": (with_column([True, None] * (N // 2), "boolean"), MISSING),
+    "pandas floats with a gap": (with_column([SECRET_NUMBER, None] * (N // 2), "Float64"), MISSING),
+    "polars numbers with a gap": (polars_column([SECRET_NUMBER, None] * (N // 2)), MISSING),
+    "a dict among objects": (with_cell({"a": SECRET_TEXT}, object), "an object that is neither"),
+    "an integer beyond float64": (with_cell(int(SECRET_DIGITS) * 10**400, object), "too large"),
+    "a long double beyond float64": (X.astype(np.longdouble) * np.longdouble("1e4000"), "infinity"),
+    "complex": (X * 1j, r"Complex data not supported\."),
+    "complex objects": (with_cell(1j * SECRET_NUMBER, object), "an object that is neither"),
+    "complex CSR": (sparse.csr_matrix(X * 1j), "Complex data not supported"),
+    "masked": (np.ma.masked_greater(X, 10), r"masked array.*filled"),
+    "masked without a masked entry": (np.ma.masked_array(X), r"masked array.*filled"),
+    "one dimension": (X[:, 0], r"Expected a 2-D array.*Reshape"),
+    "three dimensions": (X[:, :, None], "dim 3"),
+    "a number": (SECRET_NUMBER, "Expected a 2-D array"),
+    "nothing": (None, "Expected a 2-D array"),
+    "a pandas column": (pd.Series(X[:, 0]), "Expected a 2-dimensional container"),
+    "a word": (SECRET_TEXT, NOT_NUMBERS),
+    "a dict": ({"a": [SECRET_NUMBER]}, "an object that is neither"),
+    "no columns": (X[:, :0], "0 feature"),
+    "a lazy frame": (pl.DataFrame(X).lazy(), r"lazy frame.*collect\(\)"),
+    "names of several types": (pd.DataFrame(X, columns=["a", 1, "c"]), "names"),
+    "a name twice": (pd.DataFrame(X, columns=["a", "a", "c"]), "same name"),
+}  # fmt: skip
+
+
+@BOTH
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize(
+    ("rows", "match"), INADMISSIBLE_ROWS.values(), ids=INADMISSIBLE_ROWS.keys()
+)
+def test_what_is_no_table_of_numbers_is_refused_in_fit_and_predict(estimator, rows, match):
+    refuses_to_fit(estimator, rows, y, match=match)
+    fitted = clone(estimator).fit(X, y)
+    refuses(lambda: fitted.predict(rows), match)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_a_matrix_of_numpy_is_refused():
+    refuses_to_fit(CLASSIFIER, np.asmatrix(X), y, match="np.matrix is not supported.*np.asarray")
+
+
+def test_an_arrow_table_with_numbers_as_text_is_refused():
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    refuses_to_fit(CLASSIFIER, arrow.table({"a": DIGITS}), y, match=NOT_NUMBERS)
+
+
+@pytest.mark.parametrize("rows", [with_cell(np.nan), *list(NOT_NUMERIC.values())[:6]])
+def test_the_clipper_refuses_what_the_models_refuse(rows):
+    refuses(lambda: RowNormClipper().fit(rows), "X")
+
+
+def broken_csr(index):
+    rows = sparse.csr_array(X)
+    rows.indices = rows.indices.copy()
+    rows.indices[1] = index
+    return rows
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "rows", [broken_csr(3), broken_csr(-1), broken_csr(2**30), broken_csr(77).T]
+)
+def test_a_sparse_matrix_that_points_out_of_itself_is_refused(estimator, rows):
+    labels = np.resize(y, rows.shape[0])
+    refuses_to_fit(estimator, rows, labels, match="indices do not fit its shape")
+
+
+@BOTH
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+def test_fewer_than_two_rows_are_refused(estimator, rows, container):
+    refuses_to_fit(estimator, container(X[:rows]), y[:rows], match="minimum of 2 is required")
+
+
+@BOTH
+def test_rows_labels_and_weights_of_different_length_are_refused(estimator):
+    refuses_to_fit(estimator, X, y[:-1], match="inconsistent numbers of samples")
+    refuses_to_fit(estimator, X, y, match=r"sample_weight\.shape", sample_weight=np.ones(N - 1))
+
+
+@BOTH
+def test_the_columns_at_predict_must_be_those_of_fit(estimator):
+    frame = pd.DataFrame(X, columns=NAMES)
+    fitted = clone(estimator).fit(frame, y)
+    refuses(lambda: fitted.predict(frame.rename(columns={"b": "z"})), "feature names should match")
+    refuses(lambda: fitted.predict(frame[["c", "b", "a"]]), "must be in the same order")
+    refuses(lambda: fitted.predict(frame[["a", "b"]]), "feature names should match")
+    refuses(lambda: clone(estimator).fit(X, y).predict(X[:, :2]), "2 features.*expecting 3")
+
+
+# ----------------------------------------------------------------------------------- the labels
+
+INADMISSIBLE_LABELS = {
+    "none at all": (None, "requires y to be passed"),
+    "missing": (np.where(y, np.nan, SECRET_NUMBER), "Input y contains NaN"),
+    "infinite": (np.where(y, np.inf, SECRET_NUMBER), "Input y contains infinity"),
+    "two columns": (np.c_[y, y], "1d array"),
+    "three dimensions": (y[:, None, None], "dim"),
+    "a number": (1.0, "1d array"),
+    "complex": (y + 1j * SECRET_NUMBER, "Complex data not supported"),
+    "masked": (np.ma.masked_equal(y, 1), "masked array"),
+    "sparse": (sparse.csr_array(y[:, None]), "y"),
+    "bytes": (np.array([b"a", SECRET_TEXT.encode()])[y], "y"),
+    "sets": ([{SECRET_TEXT}, {1}] * (N // 2), "y|label"),
+    "dicts": ([{SECRET_TEXT: 1}, {}] * (N // 2), "y|label"),
+    "numbers and words": ([1, SECRET_TEXT] * (N // 2), "y"),
+    "objects, numbers and words": (np.array([1, SECRET_TEXT] * (N // 2), dtype=object), "y|label"),
+    "words and None": ([SECRET_TEXT, None] * (N // 2), "y"),
+    "pandas words with a gap": (pd.Series([SECRET_TEXT, None] * (N // 2)), "y"),
+    "pandas integers with a gap": (pd.Series([1, None] * (N // 2), dtype="Int64"), "y"),
+    "polars words with a gap": (pl.Series([SECRET_TEXT, None] * (N // 2)), "y|label"),
+    "polars integers with a gap": (pl.Series([1, None] * (N // 2)), "y"),
+    "numbers and None": ([1, None] * (N // 2), "NaN|label"),
+    "an integer beyond float64": ([0, int(SECRET_DIGITS) * 10**400] * (N // 2), "too large|label"),
+}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("labels", "match"), INADMISSIBLE_LABELS.values(), ids=INADMISSIBLE_LABELS.keys()
+)
+def test_labels_that_are_none_are_refused(estimator, labels, match):
+    refuses_to_fit(estimator, X, labels, match=match)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [WORDS, DIGITS, np.array(DIGITS), np.array(WORDS, dtype=object), pd.Series(WORDS),
+     pl.Series(WORDS), pd.Series(WORDS, dtype="category"), np.array(DATES, dtype="datetime64[D]")],
+)  # fmt: skip
+def test_a_regression_needs_numbers_for_labels(labels):
+    refuses_to_fit(REGRESSOR, X, labels, match="y could not be read as numbers")
+
+
+def test_a_classification_needs_discrete_labels():
+    refuses_to_fit(CLASSIFIER, X, X[:, 0], match="discrete classes.*use a regressor")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.zeros(N), np.full(N, SECRET_TEXT), np.full(N, int(SECRET_DIGITS)), np.ones(N, bool)],
+)
+def test_one_class_is_refused_unless_all_classes_are_declared(labels):
+    refuses_to_fit(CLASSIFIER, X, labels, match="only one class. Declare the public set")
+    declared = [labels.tolist()[0], type(labels.tolist()[0])()]
+    model = PrivateElasticNetClassifier(classes=declared if declared[0] else [0, 1]).fit(X, labels)
+    assert len(model.classes_) == 2
+    assert set(model.predict(X)) <= set(model.classes_)
+
+
+OUTSIDE = "y holds a label outside of the declared classes"
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels"),
+    [
+        ([0, 1], y + int(SECRET_DIGITS)),
+        ([0, 1], y * SECRET_NUMBER),
+        ([0, 1], y + 0.5),
+        ([0, 1], np.array(["0", SECRET_DIGITS])[y]),
+        ([0, 1], np.array([0, SECRET_TEXT] * (N // 2), dtype=object)),
+        (["a", "b"], np.array(["a", SECRET_TEXT])[y]),
+        (["a", "b"], y),
+        (["0", "1"], y),
+        (["a", "b"], np.array(["a", "b "])[y]),
+        (["a", "b"], pd.Series(WORDS)),
+        (["a", "b"], pl.Series(WORDS)),
+        (["a", "b"], np.array([{"a"}, None] * (N // 2))),
+        ([False, True], y + 1),
+        ([0.5, 1.5], y),
+        # float64 cannot tell these apart
+        ([2.0**53, 2.0**53 + 2], np.array([2**53, 2**53 + 1])[y]),
+        ([2**53, 2**53 + 2], np.array([2**53, 2**53 + 1], dtype=np.uint64)[y]),
+    ],
+)
+def test_labels_outside_of_the_declared_classes_are_refused(classes, labels):
+    refuses_to_fit(PrivateElasticNetClassifier(classes=classes), X, labels, match=OUTSIDE)
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [[0], [], [0, 0], [[0, 1]], ["a", None], [0, "a"], [0, np.nan], [0, 1j], "01", 2, [{}, 1]],
+    ids=str,
+)
+def test_declared_classes_must_be_two_or_more_numbers_or_strings(classes):
+    refuses_to_fit(PrivateElasticNetClassifier(classes=classes), X, y, match="classes")
+
+
+def test_a_hinge_loss_refuses_three_classes():
+    for loss in ("huber_hinge", "squared_hinge"):
+        model = PrivateElasticNetClassifier(loss)
+        refuses_to_fit(model, X, np.arange(N) % 3, match="binary.*Use loss='log_loss'")
+        refuses_to_fit(model.set_params(classes=[0, 1, 2]), X, y, match="binary")
+
+
+# ---------------------------------------------------------------------------------- the weights
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("weights", "match"),
+    [
+        (np.where(y, np.nan, SECRET_NUMBER), "Input sample_weight contains NaN"),
+        (np.where(y, np.inf, SECRET_NUMBER), "Input sample_weight contains infinity"),
+        (np.where(y, -SECRET_NUMBER, 1), "Negative values.*at least 0"),
+        (-SECRET_NUMBER, "Negative values"),
+        (np.zeros(N), "at least one non-zero"),
+        (np.ones((N, 1)), "1D array"),
+        (["1.5"] * N, "sample_weight could not be read as numbers"),
+        ([SECRET_TEXT] * N, "sample_weight could not be read as numbers"),
+        ("1", "sample_weight could not be read as numbers"),
+        ([None] * N, "sample_weight contains NaN"),
+        (pd.Series([1, None] * (N // 2), dtype="Int64"), "sample_weight contains NaN"),
+        (np.ones(N) * 1j, "Complex data"),
+        (np.ma.masked_greater(np.ones(N), 0), "masked array"),
+        ([int(SECRET_DIGITS) * 10**400] * N, "sample_weight holds a number too large"),
+        (np.array(DATES, dtype="datetime64[D]"), "sample_weight could not be read as numbers"),
+    ],
+)
+def test_inadmissible_weights_are_refused(estimator, weights, match):
+    refuses_to_fit(estimator, X, y, match=match, sample_weight=weights)
+
+
+# ---------------------------------------------------------------------------- before and after
+
+
+@BOTH
+def test_nothing_can_be_asked_of_a_model_whose_fit_was_refused(estimator):
+    model = clone(estimator)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(with_cell(np.nan), y)
+    for method in (model.predict, model.get_support, model.to_sklearn):
+        with pytest.raises(NotFittedError):
+            method(*[X] * (method == model.predict))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("rows", "labels", "weights"),
+    [
+        (with_column(WORDS), y, None),
+        (pd.DataFrame(X[:, :2], columns=["u", "v"]), y[:-1], None),
+        (X[:, :2], y, -np.ones(N)),
+    ],
+)
+def test_a_refused_refit_leaves_the_model_as_it_was(estimator, rows, labels, weights):
+    frame = pd.DataFrame(X, columns=NAMES)
+    model = clone(estimator).fit(frame, y)
+    before, predicted = vars(model).copy(), model.predict(frame)
+    with pytest.raises(ValueError, match=r".+"):
+        model.fit(rows, labels, sample_weight=weights)
+    assert vars(model) == before
+    assert np.array_equal(model.predict(frame), predicted)

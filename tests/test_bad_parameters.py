@@ -1,0 +1,101 @@
+"""Parameters that are refused: by name, before anything is spent."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
+from tests.support.refusals import refuses_to_fit
+
+X = np.random.default_rng(0).normal(size=(8, 3))
+y = np.arange(8) % 2
+BOTH = pytest.mark.parametrize(
+    "estimator",
+    [PrivateElasticNetClassifier(), PrivateElasticNet()],
+    ids=["classifier", "regressor"],
+)
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "match"),
+    [
+        ("balanced", "one record changes the weight of all others. Declare a dict"),
+        ({0: 1.0, 2: 1.0}, "outside of the classes"),
+        ({"0": 1.0}, "outside of the classes"),
+        ({0: -1.0}, "class_weight.*at least 0"),
+        ({0: np.nan}, "class_weight.*finite"),
+        ({0: np.inf}, "class_weight.*finite"),
+        ({0: "1"}, "class_weight"),
+        ({0: True}, "class_weight"),
+        ({0: 0.0, 1: 0.0}, "largest_class_weight.*above 0"),
+        ([1.0, 1.0], "class_weight"),
+        ("other", "class_weight"),
+    ],
+)
+def test_inadmissible_class_weights_are_refused(class_weight, match):
+    model = PrivateElasticNetClassifier(class_weight=class_weight)
+    refuses_to_fit(model, X, y, match=match)
+
+
+NOT_POSITIVE = (0, 0.0, -1.0, np.nan, np.inf, "1", "one", None, [1.0], 1j, np.array([1.0, 2.0]))
+INADMISSIBLE_VALUES = {
+    "epsilon": (*NOT_POSITIVE, True, np.True_, 10**400),
+    "delta": (-1e-9, 1, 1.0, 2.0, np.nan, np.inf, "0", None, True, False),
+    "alpha": (0, -1e-3, np.nan, np.inf, "best", None, True, 1e31, 1e-31),
+    "l1_ratio": (-0.1, 1.1, np.nan, "0.5", None, True, False),
+    "row_norm": (*NOT_POSITIVE, True, 1e31, 1e-31),
+    "intercept_scaling": (*NOT_POSITIVE, True, 1e31, 1e-31),
+    "max_sample_weight": (*NOT_POSITIVE, True, 1e31, 1e-31),
+    "tol": (*NOT_POSITIVE, True),
+    "threshold": (-0.1, np.nan, np.inf, "best", True, False, 10**400),
+    "fit_intercept": ("yes", 2, None),
+    "noise": ("Gauss", None, 1),
+    "bound": ("loose", None),
+    "loss": ("hinge", None, ["log_loss"]),
+    "random_state": (-1, "seed", 1.5, 2**64),
+}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param(name, value, id=f"{name} {place}")
+        for name, values in INADMISSIBLE_VALUES.items()
+        for place, value in enumerate(values)
+    ],
+)
+def test_inadmissible_parameters_are_refused_by_name(estimator, name, value):
+    model = clone(estimator).set_params(**{name: value})
+    refuses_to_fit(model, X, y, match=name)
+
+
+@pytest.mark.parametrize("value", [*NOT_POSITIVE, True, 1e31])
+def test_inadmissible_scales_of_a_regression_are_refused_by_name(value):
+    refuses_to_fit(PrivateElasticNet(huber_threshold=value), X, y, match="huber_threshold")
+    if value is not None:
+        refuses_to_fit(PrivateElasticNet(y_bound=value), X, y, match="y_bound")
+
+
+@BOTH
+def test_no_strong_convexity_is_refused_with_the_reason(estimator):
+    model = clone(estimator).set_params(l1_ratio=1.0)
+    refuses_to_fit(model, X, y, match="one record can move the minimiser by any amount")
+
+
+@BOTH
+def test_gaussian_noise_without_a_delta_is_refused(estimator):
+    model = clone(estimator).set_params(noise="gaussian")
+    refuses_to_fit(model, X, y, match="Gaussian noise needs delta > 0")
+
+
+def test_a_squared_loss_without_a_bound_on_the_labels_is_refused_with_the_reason():
+    model = PrivateElasticNet("squared_error")
+    refuses_to_fit(model, X, y, match="without a declared bound on the labels.*Set y_bound")
+
+
+@BOTH
+@pytest.mark.parametrize("parameters", [{"alpha": 1e-11}, {"alpha": 1e-4, "tol": 1e-17}], ids=str)
+def test_what_cannot_be_certified_is_refused(estimator, parameters):
+    model = clone(estimator).set_params(**parameters)
+    refuses_to_fit(model, X, y, match="certif.*use")
