@@ -243,6 +243,8 @@ def _admit_any(estimator: Any, y: Any) -> npt.NDArray[Any]:
     if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
         # numpy would turn the numbers into strings.
         raise ValueError(_NOT_LABELS.format(name="y"))
+    if getattr(getattr(y, "dtype", None), "kind", "") == "T":  # numpy's variable-width strings
+        y = y.astype(object)
     labels: npt.NDArray[Any] = quote_free(
         lambda: _check_y(y, estimator=estimator), "y", _NOT_LABELS
     )
@@ -279,8 +281,6 @@ def admit_labels(
 
 def _plain(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return labels in an array of their own type, where an array of objects holds numbers."""
-    if y.dtype.kind == "T":
-        return y.astype(object)
     if y.dtype.kind != "O" or any(isinstance(label, str) for label in y):
         return y
     return quote_free(lambda: np.asarray(y.tolist()), "y", _NOT_LABELS)

@@ -141,8 +141,12 @@ class PrivateElasticNetClassifier(ClassifierMixin, OutputPerturbedLinearModel):
     ``1e-12`` to keep what this model kept): the default, the mean weight, is also a function of
     released weights, but drops features that this model keeps.
 
-    A fitted model is saved and shown without `random_state`; `get_params` keeps it, as
-    scikit-learn demands.
+    A fitted model is saved, copied and printed without `random_state`; `get_params` keeps it, as
+    scikit-learn demands. A grid search, an ensemble and the like also hold the unfitted estimator
+    that they were given, with its seed: save the fitted one (``best_estimator_``).
+
+    A fit that is refused leaves the estimator as it was. Scales (alpha, row_norm,
+    intercept_scaling, max_sample_weight, tol) may be from 1e-30 to 1e30.
 
     Examples
     --------
@@ -318,7 +322,8 @@ class PrivateElasticNetClassifier(ClassifierMixin, OutputPerturbedLinearModel):
         Pipeline
             A :class:`~skdp.preprocessing.RowNormClipper` and a ``LogisticRegression`` (log_loss)
             or ``LinearSVC`` (hinge losses) that carries the released weights. Saved by joblib, or
-            by skops with the clipper's class listed as trusted.
+            by skops, which loads it with
+            ``trusted=["skdp.preprocessing.row_norm.RowNormClipper"]``.
         """
         check_is_fitted(self)
         model = LogisticRegression() if self.loss == "log_loss" else LinearSVC()
@@ -489,7 +494,10 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
         return self._scores(X).ravel()
 
     def to_sklearn(self):
-        """Return a plain fitted pipeline of a row clipper and a ``LinearRegression``."""
+        """Return a plain fitted pipeline of a row clipper and a ``LinearRegression``.
+
+        Saved and loaded as that of :meth:`PrivateElasticNetClassifier.to_sklearn`.
+        """
         check_is_fitted(self)
         return self._as_pipeline(LinearRegression())
 

@@ -40,8 +40,8 @@ class ProximalNewton:
     A whole step is taken if it lowers the objective by a fair part of what its slope promises
     (Lee, Sun & Saunders 2014), or if it halves the smallest subgradient seen so far: near the
     minimum, values no longer tell two points apart. Otherwise the lowest point on the way is
-    taken. Where that is near, as with losses whose curvature jumps, or does not exist, the next
-    model is damped (Levenberg 1944); whole steps undo the damping.
+    taken. Where there is none, or it is near time and again, as with losses whose curvature jumps,
+    the next model is damped (Levenberg 1944); whole steps undo the damping.
     """
 
     def __init__(self, search: Search) -> None:
@@ -67,8 +67,9 @@ class ProximalNewton:
             self._damping = 10 * max(self._damping, search.objective.penalty.l2)
             return self._damping <= search.problem.smoothness
         length = norm(lowest.coef - point.coef)
-        self._short_steps += length < SHORT * norm(full.coef - point.coef)
-        if self._short_steps > SHORT_STEPS and length > 0:
+        short = 0 < length < SHORT * norm(full.coef - point.coef)
+        self._short_steps += short
+        if short and self._short_steps > SHORT_STEPS:
             return self._move_to(lowest, max(4 * self._damping, 0.1 * point.residual / length))
         return self._move_to(lowest, self._damping)
 

@@ -6,19 +6,15 @@ shown, where theory says how near an attack comes, hold for a fixed seed.
 
 import pytest
 
-from tests.support.attack import class_difference_attack, likelihood_attack
+from tests.support.attack import (
+    NOISES,
+    accuses,
+    class_difference_attack,
+    gain_for,
+    likelihood_attack,
+)
 from tests.support.neighbours import CASES
 from tests.support.worst_pairs import ALPHA, flipped_record
-
-#: (noise, delta). A large delta, so that a few thousand draws can measure it.
-NOISES = [("laplace", 0.0), ("l2_laplace", 0.0), ("gaussian", 0.3)]
-
-
-def gain_for(epsilon, delta):
-    """Show epsilon for pure noise and delta, at the epsilon claimed, for the other one."""
-    if delta == 0:
-        return lambda counts: counts.epsilon()
-    return lambda counts: counts.delta(epsilon)
 
 
 def planned(name, noise, epsilon, delta, *, draws, noise_share=1.0, direction=(1.0,), **parameters):
@@ -36,14 +32,10 @@ def planned(name, noise, epsilon, delta, *, draws, noise_share=1.0, direction=(1
     )
 
 
-def accuses(counts, epsilon, delta):
-    return counts.epsilon(delta) > epsilon or counts.delta(epsilon) > delta
-
-
 @pytest.mark.parametrize(("noise", "delta"), NOISES)
 @pytest.mark.parametrize("name", CASES)
 def test_no_attack_shows_more_than_is_claimed_unless_noise_is_missing(name, noise, delta):
-    draws = 800
+    draws = 500
     share = 1 / 8 if name == "softmax" else 1 / 4  # whose bound is reached by 0.58 only
     attack = planned(name, noise, 1.0, delta, draws=draws)
     outputs, outputs_other = attack.sample(draws)
@@ -69,7 +61,7 @@ def test_no_attack_with_many_draws_shows_more_than_is_claimed(
     assert not accuses(attack.audit(10_000), epsilon, delta)
 
 
-@pytest.mark.parametrize("noise", ["laplace", "l2_laplace"])
+@pytest.mark.parametrize("noise", [pytest.param("laplace", marks=pytest.mark.slow), "l2_laplace"])
 def test_an_attack_on_one_coefficient_comes_within_a_quarter_of_epsilon(noise):
     """One coordinate: the ratio is e^epsilon on half of the mass, so half the releases show it."""
     counts = planned("huber_hinge", noise, 1.0, 0.0, draws=10_000).audit(10_000, seed=0)
@@ -78,13 +70,13 @@ def test_an_attack_on_one_coefficient_comes_within_a_quarter_of_epsilon(noise):
 
 def test_an_attack_on_gaussian_noise_comes_near_the_delta_claimed():
     """The best half-space attains the curve of Balle and Wang (2018)."""
-    counts = planned("huber", "gaussian", 1.0, 0.3, draws=10_000).audit(10_000, seed=0)
-    assert 0.7 * 0.3 <= counts.delta(1.0) <= 0.3
+    counts = planned("huber", "gaussian", 1.0, 0.3, draws=8000).audit(8000, seed=0)
+    assert 0.65 * 0.3 <= counts.delta(1.0) <= 0.3
 
 
 @pytest.mark.parametrize("noise", ["laplace", "l2_laplace"])
 def test_a_budget_with_delta_buys_pure_noise_no_leave(noise):
-    counts = planned("huber_hinge", noise, 1.0, 1e-6, draws=1000).audit(1000)
+    counts = planned("huber_hinge", noise, 1.0, 1e-6, draws=500).audit(500)
     assert counts.epsilon() <= 1.0
 
 
@@ -93,14 +85,14 @@ def test_differences_between_classes_are_noisy_too(noise, delta):
     case = CASES["softmax"]
     given = {"alpha": ALPHA, "l1_ratio": 0.0, "noise": noise, "delta": delta}
     attack = class_difference_attack(case.make(**given), flipped_record(case))
-    assert not accuses(attack.audit(500), 1.0, delta)
+    assert not accuses(attack.audit(300), 1.0, delta)
 
 
 @pytest.mark.parametrize(("noise", "delta"), NOISES)
 def test_all_columns_and_the_intercept_together_show_no_more(noise, delta):
     """Sixteen columns, each moved alike: the worst case of an L1 sensitivity."""
     attack = planned(
-        "huber_hinge", noise, 1.0, delta, draws=1000,
+        "huber_hinge", noise, 1.0, delta, draws=500,
         direction=[15**-0.5] * 15, intercept_scaling=15**-0.5, fit_intercept=True,
     )  # fmt: skip
-    assert not accuses(attack.audit(1000), 1.0, delta)
+    assert not accuses(attack.audit(500), 1.0, delta)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.audit.test_attacks import NOISES, accuses, gain_for
-from tests.support.attack import likelihood_attack
+from tests.support.attack import NOISES, accuses, gain_for, likelihood_attack
 from tests.support.neighbours import CASES
 from tests.support.replay import fit_trace
 from tests.support.worst_pairs import ALPHA, flipped_record

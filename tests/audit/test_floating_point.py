@@ -18,7 +18,7 @@ from tests.support.neighbours import CASES, recorded
 from tests.support.worst_pairs import ALPHA
 
 NOISES = [("laplace", 0.0), ("l2_laplace", 0.0), ("gaussian", 1e-6)]
-DRAWS = 2000
+DRAWS = 1200
 #: P(|Z| > 6.1) = 1.1e-9 for each of the comparisons below, of which there are fewer than 100.
 STANDARD_DEVIATIONS = 6.1
 
@@ -69,7 +69,7 @@ def differences_between_lattices(mechanism, value, near):
 def test_released_weights_lie_on_the_grid_of_their_mechanism(name, noise, delta):
     rng, case = np.random.default_rng(0), CASES[name]
     data = rng.normal(size=(12, 3)), np.resize(case.labels, 12)
-    for _ in range(5):
+    for _ in range(3):
         model = case.make(noise=noise, delta=delta)
         mechanism, _ = recorded(model, data)
         weights = np.append(np.ravel(model.coef_), model.intercept_)
@@ -81,7 +81,7 @@ def test_released_weights_lie_on_the_grid_of_their_mechanism(name, noise, delta)
 @pytest.mark.parametrize(("noise", "delta"), NOISES)
 def test_the_lattices_of_outputs_near_zero_do_not_tell_the_data_sets_apart(noise, delta):
     mechanism, value, near = sampled(noise, delta)
-    assert min(len(outputs) for outputs in near) > 50
+    assert min(len(outputs) for outputs in near) > 40
     assert [share_on(mechanism.grid, outputs) for outputs in near] == [1, 1]
     assert differences_between_lattices(mechanism, value, near) == []
 

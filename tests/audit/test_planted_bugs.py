@@ -5,7 +5,7 @@ nobody, but for one false alarm in 200 million audits (`ERROR_RATE`).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from unittest import mock
 
 import numpy as np
@@ -17,8 +17,12 @@ from skdp.objectives import Logistic
 from skdp.privacy.budget import Sensitivity
 from skdp.stability.erm import GradientDiameterBound
 from skdp.stability.output_perturbation import OutputPerturbationPlan
-from tests.audit.test_attacks import accuses, gain_for
-from tests.support.attack import class_difference_attack, likelihood_attack
+from tests.support.attack import (
+    accuses,
+    class_difference_attack,
+    gain_for,
+    likelihood_attack,
+)
 from tests.support.neighbours import CASES, mirror_pair
 from tests.support.worst_pairs import ALPHA, flipped_record
 
@@ -87,11 +91,11 @@ class Bug:
 
     plant: object
     case: str = "huber_hinge"
-    parameters: dict = None
+    parameters: dict = field(default_factory=dict)
     pair: tuple = None
     epsilon: float = 1.0
     delta: float = 0.0
-    draws: int = 800
+    draws: int = 500
     noise_share: float = 1.0
     differences: bool = False
 
@@ -99,7 +103,7 @@ class Bug:
         case = CASES[self.case]
         given = {
             "alpha": ALPHA, "l1_ratio": 0.0, "fit_intercept": False,
-            "epsilon": self.epsilon, "delta": self.delta, **(self.parameters or {}),
+            "epsilon": self.epsilon, "delta": self.delta, **self.parameters,
         }  # fmt: skip
         pair = self.pair or flipped_record(case)
         estimator = case.make(**given)
@@ -139,7 +143,7 @@ BUGS = {
     "quarter of the noise, Gaussian": Bug(
         quarter_of_the_noise, parameters=GAUSSIAN, delta=0.3, noise_share=0.25
     ),
-    "no factor two": Bug(no_factor_two, draws=2500),
+    "no factor two": Bug(no_factor_two, draws=2000),
     "no factor two, Gaussian": Bug(no_factor_two, case="huber", parameters=GAUSSIAN, delta=0.3),
     "unpenalised intercept": Bug(
         unpenalised_intercept,

@@ -26,6 +26,21 @@ ERROR_RATE = 5e-9
 LAX = 0.2
 PILOT = 10_000
 
+#: (noise, delta). A large delta, so that a few hundred draws can measure it.
+NOISES = [("laplace", 0.0), ("l2_laplace", 0.0), ("gaussian", 0.3)]
+
+
+def gain_for(epsilon, delta):
+    """Show epsilon for pure noise and delta, at the epsilon claimed, for the other one."""
+    if delta == 0:
+        return lambda counts: counts.epsilon()
+    return lambda counts: counts.delta(epsilon)
+
+
+def accuses(counts, epsilon, delta):
+    """Whether more has been shown than the (epsilon, delta) that is claimed."""
+    return counts.epsilon(delta) > epsilon or counts.delta(epsilon) > delta
+
 
 def l1_ratio(outputs, first, second):
     """Log-likelihood ratio of coordinate Laplace noise, times its scale."""
