@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import _fit_context
 from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -128,9 +129,13 @@ def _without_quotes(error: Exception, name: str, otherwise: str) -> str:
 
 
 def quote_free(check: Callable[[], T], name: str, otherwise: str = _NOT_NUMBERS) -> T:
-    """Run a check; what it raises becomes a TypeError or ValueError that quotes no cell."""
+    """Run a check; what it raises becomes a TypeError or ValueError that quotes no cell.
+
+    Finite means finite here, also for who told scikit-learn to assume it: no noise and no
+    solver copes with NaN.
+    """
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), config_context(assume_finite=False):
             return check()
     except (Warning, MemoryError):
         raise
@@ -172,8 +177,7 @@ def _is_numeric_type(dtype: Any) -> bool:
     is_numeric = getattr(dtype, "is_numeric", None)  # polars
     if callable(is_numeric):
         return bool(is_numeric()) or str(dtype) == "Boolean"
-    kind = getattr(dtype, "kind", "O")
-    return kind in "biufc" and str(dtype) != "category"
+    return getattr(dtype, "kind", "O") in "biufc"
 
 
 def _refuse_malformed(X: Any) -> None:
@@ -194,6 +198,20 @@ def _refuse_malformed(X: Any) -> None:
         raise ValueError("X is a sparse matrix whose indices do not fit its shape.")
 
 
+def _in_stored_order(X: Any) -> Any:
+    """Return COO and BSR matrices as CSR with their duplicate entries, each row in stored order.
+
+    scipy's conversion sums duplicates in an order that depends on other rows; `clip_rows` does not.
+    """
+    if not sparse.issparse(X) or X.format not in ("coo", "bsr") or X.ndim != 2:
+        return X
+    entries = X.tocoo(copy=False)
+    order = np.argsort(entries.row, kind="stable")
+    lengths = np.bincount(entries.row, minlength=X.shape[0])
+    indptr = np.concatenate(([0], np.cumsum(lengths)))
+    return sparse.csr_array((entries.data[order], entries.col[order], indptr), shape=X.shape)
+
+
 def _refuse_repeated_names(X: Any) -> None:
     names = list(getattr(X, "columns", ())) if hasattr(X, "dtypes") else []
     if len(set(names)) < len(names):
@@ -208,6 +226,7 @@ def admit_rows(estimator: Any, X: Any, **how: Any) -> Any:
     refuse_non_numbers(X)
     _refuse_malformed(X)
     _refuse_repeated_names(X)
+    X = _in_stored_order(X)
     how = {"accept_sparse": "csr", "dtype": FLOATS, **how}
     return quote_free(lambda: validate_data(estimator, X, **how), "X")
 

@@ -1,7 +1,5 @@
 """The models among scikit-learn's tools: frames, pipelines, searches, routing, exports."""
 
-import io
-import pickle
 import traceback
 
 import joblib
@@ -10,7 +8,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer

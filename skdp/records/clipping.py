@@ -80,7 +80,7 @@ def _clip_dense(X: npt.NDArray[Any], row_norm: float) -> npt.NDArray[Any]:
 
 def _clip_sparse(X: Any, row_norm: float) -> Any:
     clipped = X.copy()
-    clipped.sum_duplicates()
+    _sum_duplicates(clipped)
     # Duplicates of opposite sign cannot give NaN; of equal sign they can give infinity.
     np.nan_to_num(clipped.data, copy=False)
     lengths = np.diff(clipped.indptr)
@@ -97,6 +97,19 @@ def _clip_sparse(X: Any, row_norm: float) -> Any:
         moved = np.repeat(outside, lengths[rows])
         values[moved] = (shrunk * np.repeat(scale, lengths[rows]))[moved]
     return clipped
+
+
+def _sum_duplicates(X: Any) -> None:
+    """Sum the duplicate entries of each row, in an order that only this row decides.
+
+    Left to itself, scipy sorts all rows if any is unsorted, and equal indices change places then:
+    one record would decide in which order the entries of another are summed, and 1e17 + 1 - 1e17
+    is 0 in one order and 1 in another.
+    """
+    if not X.has_canonical_format:
+        X.has_sorted_indices = False
+        X.sort_indices()
+        X.sum_duplicates()
 
 
 def _runs_of_rows(lengths: npt.NDArray[Any], size: int) -> list[slice]:

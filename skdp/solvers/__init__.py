@@ -6,11 +6,11 @@ import numpy.typing as npt
 from skdp.objectives import Objective
 from skdp.records import Records
 from skdp.solvers.accelerated import accelerated_proximal_gradient
-from skdp.solvers.base import Certificate, Problem, Solution, certify, check_certifiable
+from skdp.solvers.base import Certificate, Problem, certify, check_certifiable
 from skdp.solvers.newton import proximal_newton
 from skdp.solvers.point import Search
 
-__all__ = ["Certificate", "Problem", "Solution", "certify", "check_certifiable", "solve_certified"]
+__all__ = ["Certificate", "Problem", "certify", "check_certifiable", "solve_certified"]
 
 Array = npt.NDArray[np.float64]
 

@@ -52,15 +52,6 @@ class Certificate:
 
 @final
 @dataclass(frozen=True)
-class Solution:
-    """A certified point: `coef` has shape (n_outputs, n_columns)."""
-
-    coef: Array
-    certificate: Certificate
-
-
-@final
-@dataclass(frozen=True)
 class Problem:
     """An objective with the public bounds of the records it will meet.
 

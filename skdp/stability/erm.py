@@ -63,7 +63,11 @@ class GradientDiameterBound(MinimiserBound):
 @final
 @dataclass(frozen=True)
 class PublishedBound(MinimiserBound):
-    """``4 L kappa / (n l2)``, for comparison: at least twice what is needed."""
+    """``4 L kappa / (n l2)``, for comparison: at least twice what is needed.
+
+    L is the Lipschitz constant of the loss; where it has none, its largest slope on the ball that
+    holds the minimiser.
+    """
 
     theorem: str = (
         "Sensitivity 4 L kappa/(n lambda) of regularised empirical risk minimisers (Watson, "
@@ -72,9 +76,11 @@ class PublishedBound(MinimiserBound):
 
     def distance(self, loss: Loss, penalty: ElasticNet, domain: Domain) -> float:
         kappa, l2 = domain.kappa, penalty.strong_convexity
-        radius = loss.minimiser_radius(kappa, domain.max_weight, l2)
-        slope = domain.max_weight * loss.gradient_bound(kappa, radius)
-        return 4 * slope * kappa / (domain.n_samples * l2)
+        slope = loss.gradient_bound(kappa, math.inf)
+        if not math.isfinite(slope):
+            radius = loss.minimiser_radius(kappa, domain.max_weight, l2)
+            slope = loss.gradient_bound(kappa, radius)
+        return 4 * domain.max_weight * slope * kappa / (domain.n_samples * l2)
 
 
 def minimiser_sensitivity(

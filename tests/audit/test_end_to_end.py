@@ -52,4 +52,4 @@ def test_fitting_thousands_of_times_comes_near_the_claim(epsilon):
     pair = flipped_record(CASES["huber_hinge"])
     attack = likelihood_attack(model, pair, draws=FITS, gain=lambda counts: counts.epsilon())
     outputs = [np.array([model.fit(*data).coef_.ravel() for _ in range(FITS)]) for data in pair]
-    assert 0.4 * epsilon <= attack.counts(*outputs).epsilon() <= epsilon
+    assert 0.3 * epsilon <= attack.counts(*outputs).epsilon() <= epsilon

@@ -75,11 +75,8 @@ def fit_trace(estimator, data, outputs=None):
             trace.error = (type(error), str(error))
     trace.spent = ledger.spent
     trace.warnings = [(w.category, str(w.message)) for w in caught]
-    trace.attributes = {
-        name: value
-        for name, value in vars(estimator).items()
-        if name not in estimator.get_params(deep=False)
-    }
+    parameters = estimator.get_params(deep=False)
+    trace.attributes = {k: v for k, v in vars(estimator).items() if k not in parameters}
     return trace
 
 
