@@ -105,14 +105,19 @@ WORST = [
 ]
 
 
-@pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize(("name", "l2", "pair", "share"), WORST)
-def test_the_worst_case_comes_near_the_bound(name, l2, pair, share, bound):
-    case = CASES[name]
-    parameters = {"fit_intercept": False, "bound": bound, **penalty_of(0.0, l2)}
-    distance, mechanism = moved(case.make(**parameters), *mirror_pair(40, *pair))
-    reached = distance / mechanism.sensitivity.value
-    assert share <= reached * (2 if bound == "paper" else 1) <= 1
+def test_the_worst_case_comes_near_the_bound(name, l2, pair, share):
+    parameters = {"fit_intercept": False, **penalty_of(0.0, l2)}
+    data = mirror_pair(40, *pair)
+    distance, mechanism = moved(CASES[name].make(**parameters), *data)
+    assert share <= distance / mechanism.sensitivity.value <= 1
+    distance, published = moved(CASES[name].make(bound="paper", **parameters), *data)
+    assert distance <= published.sensitivity.value / 2
+
+
+def test_the_published_bound_for_the_logistic_loss_has_the_slope_of_the_whole_line():
+    distance = PublishedBound().distance(Logistic(), ElasticNet(alpha=2.0), Domain(50, 3, 1.0))
+    assert distance == pytest.approx(4 / (50 * 2.0))
 
 
 @pytest.mark.parametrize("name", ["huber_hinge", "huber"])
