@@ -44,6 +44,16 @@ CONTAINERS = {
 }
 
 
+class Loud:
+    """A cell that tells its secret where it is asked for a number."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __float__(self):
+        raise self.error(SECRET_TEXT)
+
+
 def with_cell(value, dtype=np.float64):
     rows = X.astype(dtype)
     rows[3, 1] = value
@@ -121,6 +131,9 @@ INADMISSIBLE_ROWS = {
     "pandas floats with a gap": (with_column([SECRET_NUMBER, None] * (N // 2), "Float64"), MISSING),
     "polars numbers with a gap": (polars_column([SECRET_NUMBER, None] * (N // 2)), MISSING),
     "a dict among objects": (with_cell({"a": SECRET_TEXT}, object), "an object that is neither"),
+    "an object that raises a TypeError": (with_cell(Loud(TypeError), object), NOT_NUMBERS),
+    "an object that raises a ValueError": (with_cell(Loud(ValueError), object), NOT_NUMBERS),
+    "an object that raises anything": (with_cell(Loud(RuntimeError), object), NOT_NUMBERS),
     "an integer beyond float64": (with_cell(int(SECRET_DIGITS) * 10**400, object), "too large"),
     "a long double beyond float64": (X.astype(np.longdouble) * np.longdouble("1e4000"), "infinity"),
     "complex": (X * 1j, r"Complex data not supported\."),

@@ -70,10 +70,12 @@ def test_the_exported_pipeline_is_plain_and_predicts_the_same_bits(rows, model, 
 def test_the_exported_model_is_a_copy():
     model = PrivateElasticNetClassifier().fit(X, binary)
     plain = model.to_sklearn()
-    before = model.coef_.copy()
+    before, intercept = model.coef_.copy(), model.intercept_.copy()
     plain[-1].coef_ += 1
+    plain[-1].intercept_ += 1
     plain[-1].classes_[:] = 7
     assert np.array_equal(model.coef_, before)
+    assert np.array_equal(model.intercept_, intercept)
     assert model.classes_.tolist() == [0, 1]
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
+from skdp.preprocessing import RowNormClipper
 from skdp.privacy import InMemoryLedger
 from tests.support.neighbours import recorded
 
@@ -153,6 +154,11 @@ def test_ugly_labels_fit_without_a_word_declared_or_not(labels):
         assert list(model.classes_) == present
 
 
+def test_many_different_labels_fit_without_a_word():
+    """scikit-learn warns where labels differ in more than half of the rows."""
+    fits(PrivateElasticNetClassifier(), np.eye(40), np.arange(40))
+
+
 @pytest.mark.parametrize(
     ("classes", "labels"),
     [
@@ -219,6 +225,12 @@ def test_small_types_give_the_minimiser_of_the_same_numbers_in_float64(kind):
     _, again = recorded(PrivateElasticNet(alpha=0.1), (rows, y))
     # rows in float32 are clipped to within 2^-20 of row_norm
     np.testing.assert_allclose(again, minimiser, atol=2e-6 if kind is np.float32 else 1e-12)
+
+
+def test_a_norm_in_float32_clips_as_its_value_in_float64():
+    bound = np.float32(0.1)
+    clipped = RowNormClipper(row_norm=bound).fit_transform(X)
+    assert np.array_equal(clipped, RowNormClipper(row_norm=float(bound)).fit_transform(X))
 
 
 def test_a_fit_changes_none_of_its_arguments():

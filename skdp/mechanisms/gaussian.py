@@ -129,15 +129,20 @@ class GaussianMechanism(AdditiveMechanism):
 
     @property
     def event(self) -> "DpEvent":
+        from dp_accounting import NonPrivateDpEvent
+
         from skdp.privacy.events import GaussianReleaseDpEvent
 
+        delta = self.delta_at(math.inf) / (2 * float(ndtr(-self._mu / 2)) or 1e-300)
+        if delta >= 1:  # noise so small that no Gaussian curve plus a constant lies above
+            return NonPrivateDpEvent()
         total = self.total_sensitivity
         return GaussianReleaseDpEvent(
             sensitivity=total.value,
             norm=total.norm,
             neighbours=total.neighbours.value,
             noise_std=self._continuous_scale,
-            delta=self.delta_at(math.inf) / (2 * float(ndtr(-self._mu / 2))),
+            delta=delta,
         )
 
     @cached_property

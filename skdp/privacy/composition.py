@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 from dp_accounting import DpEvent, PrivacyAccountant, dp_event
@@ -61,7 +62,10 @@ class Parts:
 
     @property
     def pure_sum(self) -> float:
-        return math.fsum(epsilon * count for epsilon, count in self.pure)
+        """Of the pure epsilons, rounded upwards: half a unit less would not be private."""
+        exact = sum((Fraction(epsilon) * count for epsilon, count in self.pure), Fraction(0))
+        nearest = float(exact)
+        return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
     @property
     def rho(self) -> float:
