@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
+from sklearn import config_context
 
 from skdp.exceptions import BudgetExceededError, CertificationError
 from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
 from skdp.privacy import InMemoryLedger, Neighbours
 from skdp.stability.output_perturbation import OutputPerturbationPlan
-from tests.support.replay import fit_trace
+from tests.support.replay import fit_trace, violations
 
 N, D = 40, 3
 rng = np.random.default_rng(3)
@@ -272,3 +273,40 @@ def test_the_budget_is_spent_after_admission_and_before_the_solver_runs(monkeypa
     with pytest.raises(CertificationError):
         PrivateElasticNetClassifier(ledger=Book(), alpha=1e-12).fit(X, binary)
     assert order == ["spend", "solve"]
+
+
+def duplicated(stored, first_columns):
+    """Return 400 sparse rows of duplicates that cancel; row 0 has its columns in this order."""
+    entries = np.random.default_rng(1).permuted(np.tile([1e17, -1e17, 1.0, 1.0], (399, 5)), axis=1)
+    data = np.concatenate([[1.0, 1.0], entries.ravel()])
+    columns = np.concatenate([first_columns, np.zeros(entries.size, dtype=int)])
+    rows = np.concatenate([[0, 0], np.repeat(np.arange(1, 400), 20)])
+    if stored == "csr":
+        indptr = np.searchsorted(rows, np.arange(401))
+        return sparse.csr_array((data, columns, indptr), shape=(400, 2))
+    if stored == "bsr":
+        indptr = np.searchsorted(rows, np.arange(401))
+        return sparse.bsr_array((data[:, None, None], columns, indptr), shape=(400, 2))
+    return sparse.coo_array((data, (rows, columns)), shape=(400, 2))
+
+
+@pytest.mark.parametrize("stored", ["csr", "coo", "bsr"])
+def test_the_order_of_one_sparse_row_moves_no_other_row(stored):
+    # The label is 1 where a sum in another order is another number: all such rows pull one way.
+    one, other = duplicated(stored, [0, 1]), duplicated(stored, [1, 0])
+    sums = [sparse.csr_array(rows.tocsr()) for rows in (one, other)]
+    for rows in sums:
+        rows.sum_duplicates()
+    labels = (sums[0] - sums[1]).toarray()[:, 0] > 0
+    model = PrivateElasticNetClassifier(alpha=1.0, classes=(False, True))
+    assert violations(model, (one, labels), (other, labels)) == []
+
+
+@pytest.mark.parametrize("place", ["X", "y", "sample_weight"])
+def test_nan_is_refused_before_the_spend_also_where_finite_values_are_assumed(place):
+    ledger = InMemoryLedger(10.0)
+    given = {"X": X.copy(), "y": binary.astype(float), "sample_weight": np.ones(N)}
+    given[place].flat[0] = np.nan
+    with config_context(assume_finite=True), pytest.raises(ValueError, match="contains NaN"):
+        PrivateElasticNet(ledger=ledger).fit(**given)
+    assert ledger.history == ()

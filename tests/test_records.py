@@ -216,6 +216,23 @@ def test_duplicate_entries_of_a_sparse_row_count_as_their_sum():
     np.testing.assert_allclose(clip_rows(huge, 1.0).toarray(), [[1.0]])
 
 
+def test_no_other_row_decides_in_which_order_duplicate_entries_are_summed():
+    rng = np.random.default_rng(0)
+    # Sorted by column, and long enough for an unstable sort to move equal columns.
+    entries = rng.permuted(np.tile([1e17, -1e17, 1.0, 1.0], (50, 5)), axis=1)
+    for order in ([0, 1], [1, 0]):
+        indices = np.concatenate([order, np.zeros(entries.size, dtype=int)])
+        indptr = np.concatenate([[0], 2 + 20 * np.arange(51)])
+        data = np.concatenate([[0.5, 0.5], entries.ravel()])
+        X = sparse.csr_array((data, indices, indptr), shape=(51, 2))
+        clipped = clip_rows(X, 1.0)
+        alone = [clip_rows(X[[i]], 1.0).toarray()[0] for i in range(51)]
+        np.testing.assert_array_equal(clipped.toarray(), alone)
+        if order == [0, 1]:
+            first = clipped.toarray()
+    np.testing.assert_array_equal(clipped.toarray(), first)
+
+
 def test_clipping_treats_long_tables_in_runs(monkeypatch):
     X = np.random.default_rng(7).normal(size=(50, 6))
     X[X < 0.3] = 0

@@ -63,6 +63,12 @@ def test_a_statement_repeats_the_budget_that_was_asked_for():
     )
 
 
+def test_printed_numbers_are_never_less_than_what_is_stated():
+    statement = stated(budget=PrivacyBudget(1.0000001, 1.001e-6))
+    assert "epsilon=1.00001, delta=1.01e-06" in repr(statement)
+    assert "epsilon = 1.00001, delta = 1.01e-06" in statement.explain()
+
+
 def test_a_pure_request_is_stated_with_the_delta_of_finite_precision():
     assert pure().delta == PRECISION
     assert pure().budget.delta == 0.0

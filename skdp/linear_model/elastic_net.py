@@ -129,7 +129,7 @@ class PrivateElasticNetClassifier(ClassifierMixin, OutputPerturbedLinearModel):
     *Guarantees.* (epsilon, delta)-differential privacy of ``coef_`` and ``intercept_`` together,
     and of everything computed from them, for **replace-one** neighbours: data sets of the same
     public size that differ in one row (features, label and weight). Assumed public: number of
-    rows, columns, classes, all parameters. The minimiser moves by at most
+    rows, columns, how X is stored, classes, all parameters. The minimiser moves by at most
     ``D / (n alpha (1 - l1_ratio))`` in the L2 norm, D the diameter of one record's gradients
     (strong monotonicity; Bousquet and Elisseeff 2002, Theorem 22; Chaudhuri, Monteleoni and
     Sarwate 2011, Corollary 8). With kappa^2 = row_norm^2 + intercept_scaling^2 and W the largest

@@ -36,6 +36,19 @@ def noise_source(*, seeded: bool) -> str:
     return SEEDED_NOISE if seeded else SYSTEM_NOISE
 
 
+def rounded_up(number: float, digits: int) -> str:
+    """Return a number in so many significant digits, never less than it is.
+
+    Examples
+    --------
+    >>> rounded_up(1.2341e-6, 3), rounded_up(1e-6, 3)
+    ('1.24e-06', '1e-06')
+    """
+    text = f"{number:.{digits}g}"
+    # More by at least half a unit of the last digit, so that rounding leads up.
+    return text if float(text) >= number else f"{number * (1 + 5 * 10.0**-digits):.{digits}g}"
+
+
 class StatedCurve(Protocol):
     """What a statement rests on: a mechanism, or the curve of an event."""
 
@@ -180,8 +193,9 @@ class PrivacyStatement:
 
     def __repr__(self) -> str:
         return (
-            f"PrivacyStatement(epsilon={self.epsilon:g}, delta={self.delta:.3g}, "
-            f"neighbours={self.neighbours.value}, unit={self.unit})"
+            f"PrivacyStatement(epsilon={rounded_up(self.epsilon, 6)}, "
+            f"delta={rounded_up(self.delta, 3)}, neighbours={self.neighbours.value}, "
+            f"unit={self.unit})"
         )
 
     def _repr_html_(self) -> str:
@@ -194,7 +208,7 @@ class PrivacyStatement:
 
     @property
     def _headline(self) -> str:
-        pair = f"epsilon = {self.epsilon:g}, delta = {self.delta:.3g}"
+        pair = f"epsilon = {rounded_up(self.epsilon, 6)}, delta = {rounded_up(self.delta, 3)}"
         caveat = "; NOISE SEEDED FOR TESTS" if self.noise == SEEDED_NOISE else ""
         return f"{pair}, for each {self.unit} ({self.neighbours.value}){caveat}"
 

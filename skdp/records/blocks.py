@@ -31,7 +31,7 @@ class Block(Protocol):
     def squares_times(self, weights: Array) -> Array:
         """`transposed_times` with every element of X squared."""
 
-    def scaled(self, scale: Array, columns: Columns, out: Array) -> None:
+    def scaled(self, rows: slice, scale: Array, columns: Columns, out: Array) -> None:
         """Write ``scale_i x_ij`` for the chosen columns j."""
 
 
@@ -80,8 +80,8 @@ class DenseBlock:
         products = [weights.T @ np.square(self._piece(start)) for start in self._starts]
         return np.concatenate(products, axis=-1)
 
-    def scaled(self, scale: Array, columns: Columns, out: Array) -> None:
-        chosen = self._stored if columns is None else self._stored[:, columns]
+    def scaled(self, rows: slice, scale: Array, columns: Columns, out: Array) -> None:
+        chosen = self._stored[rows] if columns is None else self._stored[rows, columns]
         np.multiply(chosen, scale[:, None], out=out)
 
 
@@ -140,6 +140,6 @@ class SparseBlock:
         product: Array = self._assembled(sparse.csc_array, squares) @ weights
         return product.T
 
-    def scaled(self, scale: Array, columns: Columns, out: Array) -> None:
-        chosen = self._matrix if columns is None else self._matrix[:, columns]
+    def scaled(self, rows: slice, scale: Array, columns: Columns, out: Array) -> None:
+        chosen = self._matrix[rows] if columns is None else self._matrix[rows][:, columns]
         np.multiply(chosen.toarray(), scale[:, None], out=out)

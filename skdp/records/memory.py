@@ -126,14 +126,18 @@ class InMemoryRecords:
         width = self.n_features if features is None else len(features)
         size = self.n_columns if columns is None else len(columns)
         gram = np.zeros((size, size))
-        buffer = np.empty((self._blocks[0].rows.stop, size))
+        step = dense_rows(size)
+        buffer = np.empty((min(step, self._blocks[0].rows.stop), size))
         for block in self._blocks:
-            scale = root[block.rows]
-            scaled = buffer[: len(scale)]
-            block.scaled(scale, features, scaled[:, :width])
-            if size > width and self._constant is not None:
-                scaled[:, width] = self._constant * scale
-            gram += scaled.T @ scaled
+            weights = root[block.rows]
+            for start in range(0, len(weights), step):
+                rows = slice(start, start + step)
+                scale = weights[rows]
+                scaled = buffer[: len(scale)]
+                block.scaled(rows, scale, features, scaled[:, :width])
+                if size > width and self._constant is not None:
+                    scaled[:, width] = self._constant * scale
+                gram += scaled.T @ scaled
         return gram
 
     @property

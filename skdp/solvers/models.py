@@ -68,7 +68,8 @@ class GramModel(QuadraticModel):
         else:
             chosen = np.flatnonzero(active)
             v = np.zeros_like(v)
-            v[chosen] = cholesky_solve(self._hessian[np.ix_(chosen, chosen)], target[chosen])
+            block = self._hessian[np.ix_(chosen, chosen)]
+            v[chosen] = cholesky_solve(block, target[chosen], spare=True)
         return v, self.gradient_at(v)
 
     def gradient_at(self, v: Array) -> Array:
@@ -157,9 +158,12 @@ def hessian(search: Search, point: Point, columns: npt.NDArray[np.intp] | None) 
     return square
 
 
-def cholesky_solve(matrix: Array, target: Array) -> Array:
-    """Solve a positive definite system; a matrix that rounding made indefinite gives NaN."""
+def cholesky_solve(matrix: Array, target: Array, *, spare: bool = False) -> Array:
+    """Solve a positive definite system; a matrix that rounding made indefinite gives NaN.
+
+    A symmetric matrix that is spare is factored in place (its transpose has LAPACK's order).
+    """
     if not target.size:
         return target
-    _, solution, failed = lapack.dposv(matrix, target, lower=1)
+    _, solution, failed = lapack.dposv(matrix.T, target, lower=1, overwrite_a=spare)
     return np.full_like(target, np.nan) if failed else solution

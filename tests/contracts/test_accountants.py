@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -242,6 +243,17 @@ def test_a_delta_below_what_convolution_resolves_is_priced_by_addition():
     mixed = ComposedDpEvent([gaussian(4.0), pure(0.5)])
     assert epsilon_of(mixed, 1e-30) == pytest.approx(0.5 + epsilon_of(gaussian(4.0), 1e-30))
     assert epsilon_of(SelfComposedDpEvent(pure(0.5), 20), 0.0) == 10.0
+
+
+@pytest.mark.parametrize("epsilons", [(0.7, 20.0, 0.1, 20.0, 3.0), (0.1, 3.0, 3.0), (0.1,) * 10])
+def test_the_sum_of_pure_epsilons_is_rounded_upwards(epsilons):
+    event = ComposedDpEvent([pure(epsilon) for epsilon in epsilons])
+    exact = sum(map(Fraction, epsilons))
+    spent = epsilon_of(event, 0.0)
+    assert Fraction(spent) >= exact
+    assert spent <= float(exact) * (1 + 2.0**-51)
+    below = math.nextafter(spent, 0.0)
+    assert Fraction(below) >= exact or delta_of(event, below) > 0
 
 
 def test_the_error_of_convolution_is_on_the_private_side():

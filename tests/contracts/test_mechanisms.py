@@ -14,6 +14,7 @@ import pkgutil
 import time
 from fractions import Fraction
 
+import dp_accounting
 import mpmath
 import numpy as np
 import pytest
@@ -538,6 +539,12 @@ def test_the_gaussian_event_is_never_below_the_mechanism_s_own_curve(size, epsil
     mu = event.sensitivity / event.noise_std
     for at in (0.0, 0.01, epsilon / 2, epsilon, 2 * epsilon, 10 * epsilon, 60.0):
         assert gaussian_delta(mu, at) + event.delta >= mechanism.delta_at(at) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("budget", [(40.0, 0.5), (5.0, 1 - 1e-9), (1e-6, 1 - 2.0**-53)])
+def test_noise_too_small_for_a_gaussian_event_is_called_not_private(budget):
+    mechanism = make(GaussianMechanism, 2, budget=PrivacyBudget(*budget))
+    assert isinstance(mechanism.event, dp_accounting.NonPrivateDpEvent)
 
 
 # --- speed
