@@ -209,7 +209,8 @@ def _in_stored_order(X: Any) -> Any:
     order = np.argsort(entries.row, kind="stable")
     lengths = np.bincount(entries.row, minlength=X.shape[0])
     indptr = np.concatenate(([0], np.cumsum(lengths)))
-    return sparse.csr_array((entries.data[order], entries.col[order], indptr), shape=X.shape)
+    container = sparse.csr_matrix if isinstance(X, sparse.spmatrix) else sparse.csr_array
+    return container((entries.data[order], entries.col[order], indptr), shape=X.shape)
 
 
 def _refuse_repeated_names(X: Any) -> None:

@@ -139,7 +139,7 @@ class InMemoryLedger:
 
     @property
     def cap(self) -> PrivacyBudget:
-        """What all releases together are guaranteed to stay within."""
+        """What all releases together stay within, delta up to `finite_precision`."""
         return self._cap
 
     @property
