@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from skdp._random import RandomSource
+from skdp.linear_model import PrivateElasticNetClassifier
 from skdp.mechanisms import GaussianMechanism, L2LaplaceMechanism
 from skdp.objectives import Huber, HuberHinge, Logistic, Multinomial, Squared, SquaredHinge
 from skdp.privacy.budget import Neighbours, PrivacyBudget, Sensitivity
@@ -150,3 +151,15 @@ def test_the_privacy_loss_is_the_rise_of_a_quadratic_loss():
     rises = np.mean((noise @ rows.T) ** 2, axis=1) / 2
     deviation = rises.std() / math.sqrt(len(rises))
     assert abs(rises.mean() - fit.privacy_loss(1.0)) <= 6 * deviation
+
+
+@pytest.mark.parametrize("row_norm", [1e-3, 1.0, 1e3])
+def test_the_automatic_alpha_scales_with_the_square_of_the_rows(row_norm):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 3)), np.arange(50) % 2
+
+    def alpha(size):
+        model = PrivateElasticNetClassifier(row_norm=size, intercept_scaling=size, tol=1e-8 * size)
+        return model.fit(size * X, y).alpha_
+
+    assert alpha(row_norm) == pytest.approx(alpha(1.0) * row_norm**2, rel=1e-6)

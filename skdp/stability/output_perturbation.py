@@ -8,6 +8,7 @@ from typing import Self, final
 import numpy as np
 import numpy.typing as npt
 
+from skdp.exceptions import CertificationError
 from skdp.mechanisms import Mechanism
 from skdp.objectives import ElasticNet, Loss, Objective
 from skdp.privacy.budget import Neighbours, PrivacyBudget, Sensitivity
@@ -53,14 +54,7 @@ class OutputPerturbationPlan:
         noise: NoiseRule,
     ) -> Self:
         """Plan a fit with a given penalty; refuse what cannot be certified."""
-        problem = Problem(
-            Objective(loss, penalty),
-            n_samples=domain.n_samples,
-            n_features=domain.n_features,
-            kappa=domain.kappa,
-            max_weight=domain.max_weight,
-            tol=tol,
-        )
+        problem = _problem(loss, penalty, domain, tol)
         problem.require_certifiable()
         certificate = Certificate(tol, penalty.strong_convexity)
         sensitivity = minimiser_sensitivity(loss, penalty, certificate, domain, bound)
@@ -79,6 +73,17 @@ class OutputPerturbationPlan:
         )
 
 
+def _problem(loss: Loss, penalty: ElasticNet, domain: Domain, tol: float) -> Problem:
+    return Problem(
+        Objective(loss, penalty),
+        n_samples=domain.n_samples,
+        n_features=domain.n_features,
+        kappa=domain.kappa,
+        max_weight=domain.max_weight,
+        tol=tol,
+    )
+
+
 @functools.lru_cache(maxsize=128)  # public facts in, public facts out; audits ask again and again
 def planned_penalty(
     loss: Loss,
@@ -90,7 +95,10 @@ def planned_penalty(
     bound: MinimiserBound,
     noise: NoiseRule,
 ) -> ElasticNet:
-    """Return the penalty of least expected excess loss, from public facts alone."""
+    """Return the penalty of least expected excess loss, from public facts alone.
+
+    Where `tol` cannot be certified for that one, the next stronger for which it can.
+    """
     unit, size = Sensitivity(1.0, "l2", Neighbours.REPLACE_ONE), loss.n_outputs * domain.n_columns
     # By the expected norm, since noise="auto" compares that: where it changes the kind of noise
     # the size does not jump, so that alpha falls as epsilon grows there too.
@@ -104,4 +112,12 @@ def planned_penalty(
         certificate = Certificate(tol, penalty.strong_convexity)
         return unit_size * minimiser_sensitivity(loss, penalty, certificate, domain, bound).value
 
-    return penalty_of(PlannedFit(loss, domain, noise_size).best_strong_convexity())
+    def certifiable(strong_convexity: float) -> bool:
+        try:
+            _problem(loss, penalty_of(strong_convexity), domain, tol).require_certifiable()
+        except CertificationError:
+            return False
+        return True
+
+    fit = PlannedFit(loss, domain, noise_size)
+    return penalty_of(fit.best_strong_convexity(certifiable))

@@ -26,6 +26,7 @@ from skdp.stability.domain import Domain
 Array = npt.NDArray[np.float64]
 
 TYPICAL_ENERGY = 0.4
+# In units of max_weight kappa^2 / 2, the scale of the loss's curvature.
 _GRID = np.logspace(-6, 2, 97)
 _LOG_STEP = math.log(_GRID[1] / _GRID[0])
 
@@ -71,15 +72,19 @@ class PlannedFit:
 
     def excess_loss(self) -> tuple[Array, Array]:
         """Strong convexities and the expected excess loss at each, up to a constant."""
-        slope = np.array([0.5 * TYPICAL_ENERGY * self.energy(t) for t in _GRID])
-        noise = np.array([self.privacy_loss(t) for t in _GRID])
-        return _GRID, np.cumsum(slope) * _LOG_STEP + noise
+        grid = _GRID * (self.domain.max_weight * self.domain.kappa**2 / 2)
+        slope = np.array([0.5 * TYPICAL_ENERGY * self.energy(float(t)) for t in grid])
+        noise = np.array([self.privacy_loss(float(t)) for t in grid])
+        return grid, np.cumsum(slope) * _LOG_STEP + noise
 
-    def best_strong_convexity(self) -> float:
-        """The strong convexity of least expected excess loss.
+    def best_strong_convexity(
+        self, admissible: Callable[[float], bool] = lambda strong_convexity: True
+    ) -> float:
+        """The strong convexity of least expected excess loss, or the next larger admissible one.
 
         Less noise never asks for more of it: the bias does not depend on the budget and the noise
-        falls with the strong convexity.
+        falls with the strong convexity. Where none is admissible, the largest.
         """
         grid, excess = self.excess_loss()
-        return float(grid[np.argmin(excess)])
+        candidates = map(float, grid[np.argmin(excess) :])
+        return next(filter(admissible, candidates), float(grid[-1]))
