@@ -199,7 +199,7 @@ def test_the_statement_lists_what_was_assumed():
         assert "number of rows and the columns are public" in text
         assert "clipped to Euclidean norm 2.5, a bound that was declared" in text
         assert "No parameter of the model was chosen by looking" in text
-    assert "taken from y and is assumed to be public" in taken
+    assert "taken from y and are assumed to be public" in taken
     assert "set of classes was declared" in declared
     assert "sample weights" not in taken
     assert "not all sample weights are 0" in assumptions(weights=np.ones(N))

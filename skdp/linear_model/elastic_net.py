@@ -272,7 +272,7 @@ class PrivateElasticNetClassifier(ClassifierMixin, OutputPerturbedLinearModel):
 
     def _class_assumption(self):
         if self.classes is None:
-            return "The set of classes was taken from y and is assumed to be public."
+            return "The classes and their type were taken from y and are assumed to be public."
         return "The set of classes was declared."
 
     def decision_function(self, X):
@@ -487,7 +487,7 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
     def _label_assumptions(self):
         if self.y_bound is None:
             return ()
-        return (f"Labels are clipped to [-{self.y_bound:g}, {self.y_bound:g}], a declared bound.",)
+        return (f"Labels are clipped to [-{self.y_bound}, {self.y_bound}], a declared bound.",)
 
     def predict(self, X):
         """Return predictions for rows clipped to `row_norm` as in `fit`, shape (n_samples,)."""

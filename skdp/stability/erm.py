@@ -57,7 +57,8 @@ class GradientDiameterBound(MinimiserBound):
             return moved
         radius = loss.minimiser_radius(kappa, weight, l2)
         slope = weight * loss.gradient_bound(kappa, radius) * kappa
-        return min(moved, 2 * max(slope - penalty.l1, 0.0) / l2)
+        # The difference cancels: 2^-50 of the slope covers its rounding.
+        return min(moved, (2 * max(slope - penalty.l1, 0.0) + 2.0**-50 * slope) / l2)
 
 
 @final
