@@ -487,7 +487,8 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
     def _label_assumptions(self):
         if self.y_bound is None:
             return ()
-        return (f"Labels are clipped to [-{self.y_bound}, {self.y_bound}], a declared bound.",)
+        bound = self._number("y_bound")
+        return (f"Labels are clipped to [-{bound}, {bound}], a declared bound.",)
 
     def predict(self, X):
         """Return predictions for rows clipped to `row_norm` as in `fit`, shape (n_samples,)."""
