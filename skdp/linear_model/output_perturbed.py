@@ -159,8 +159,8 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
         return (
             "The number of rows and the columns are public, and so is how X is stored (float32 or "
             "float64, dense or sparse).",
-            f"Each row is clipped to Euclidean norm {self._number('row_norm')}, a bound that was declared, "
-            "not computed from the data.",
+            f"Each row is clipped to Euclidean norm {self._number('row_norm')}, a bound that was "
+            "declared, not computed from the data.",
             "No parameter of the model was chosen by looking at this data.",
         )
 
