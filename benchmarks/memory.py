@@ -2,7 +2,7 @@
 
 Each fit runs in a process of its own that has fitted a small table before, so that imports do not
 count. Two measures: what Python and NumPy allocate (tracemalloc; it does not see scratch memory of
-compiled libraries), and where the kernel lets us reset its mark, the rise of resident memory.
+compiled libraries), and, where the kernel lets us reset its mark, the rise of resident memory.
 
 Requirement: at most 2 times the data beyond the data.
 
@@ -15,6 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import ctypes
 import subprocess
 import sys
 import tracemalloc
@@ -55,9 +56,10 @@ def allocated(table: synthetic.Table, model: PrivateElasticNetClassifier) -> flo
 def risen(table: synthetic.Table, model: PrivateElasticNetClassifier) -> float:
     """Rise of resident memory during a fit, in multiples of the data; NaN where unknown."""
     try:
+        ctypes.CDLL(None).malloc_trim(0)  # give freed memory back, so that using it counts
         MARK.write_text("5")
         before = resident("VmRSS")
-    except OSError:
+    except (OSError, AttributeError):
         return float("nan")
     model.fit(table.X, table.y)
     return (resident("VmHWM") - before) / table.n_bytes

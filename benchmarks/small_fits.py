@@ -1,7 +1,8 @@
 """Time of a whole fit on ten rows: audits make tens of thousands of them.
 
-Requirement: at most 5 ms of CPU time, median. Beside it the ratio to scikit-learn's
-LogisticRegression (defaults) on the same rows, the two taking turns.
+Requirement: at most 5 ms of CPU time, median. Beside it what the fastest tenth of the fits took,
+which a busy machine disturbs less, and the ratio to scikit-learn's LogisticRegression (defaults)
+on the same rows, the two taking turns.
 
 Usage: python benchmarks/small_fits.py [--fits 300]
 """
@@ -53,16 +54,16 @@ def main() -> None:
     arguments = parser.parse_args()
     X = np.random.default_rng(0).normal(size=(10, N_FEATURES))
     print(f"{machine()}; 10 rows, {N_FEATURES} columns, {arguments.fits} fits each\n")
-    print("| model | CPU time, ms, median | CPU time, ratio |")
-    print("|---|---:|---:|")
+    print("| model | CPU time, ms, median | least tenth | ratio |")
+    print("|---|---:|---:|---:|")
     worst = 0.0
     for name, (model, y) in cases().items():
         work, peer = partial(model.fit, X, y), partial(LogisticRegression().fit, X, np.sign(y) > 0)
         Pair.of(work, peer, 3)
         pair = Pair.of(work, peer, arguments.fits)
-        milliseconds = 1000 * float(np.median([cpu for cpu, _ in pair.ours]))
-        print(f"| {name} | {milliseconds:.1f} | {pair.cpu.median:.1f} |", flush=True)
-        worst = max(worst, milliseconds)
+        low, median = 1000 * np.quantile([cpu for cpu, _ in pair.ours], (0.1, 0.5))
+        print(f"| {name} | {median:.1f} | {low:.1f} | {pair.cpu.median:.1f} |", flush=True)
+        worst = max(worst, float(median))
     print(f"\nLargest median {worst:.1f} ms, requirement {LIMIT:g} ms")
     sys.exit(worst > LIMIT)
 

@@ -26,7 +26,7 @@ class Ratio:
 
     def __str__(self) -> str:
         low, high = min(self.values), max(self.values)
-        return f"{self.median:.2f} ({low:.2f} to {high:.2f})"
+        return f"{self.median:.2g} ({low:.2g} to {high:.2g})"
 
 
 @dataclass(frozen=True)
