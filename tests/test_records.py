@@ -257,3 +257,16 @@ def test_the_gram_limit_follows_the_shape():
     thin = sparse.csr_array(np.eye(5000, 8))
     assert InMemoryRecords(thin, y).gram_limit < 300
     assert memory.DENSE_ROWS[0] <= memory.DENSE_ROWS[1]
+
+
+def test_shared_index_arrays_are_those_of_a_canonical_matrix_and_of_no_other():
+    X = sparse.csr_array(np.array([[3.0, 4.0, 0.0], [0.0, 0.3, 0.4]]))
+    shared = clip_rows(X, 1.0, share_index=True)
+    assert np.shares_memory(shared.indices, X.indices)
+    assert not np.shares_memory(shared.data, X.data)
+    assert not np.shares_memory(clip_rows(X, 1.0).indices, X.indices)
+    np.testing.assert_array_equal(shared.toarray(), clip_rows(X, 1.0).toarray())
+    unsorted = sparse.csr_array((np.ones(2), np.array([1, 0]), np.array([0, 2])), shape=(1, 2))
+    before = unsorted.indices.copy()
+    clip_rows(unsorted, 1.0, share_index=True)
+    np.testing.assert_array_equal(unsorted.indices, before)

@@ -98,7 +98,7 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
             warnings.warn(SEED_WARNING, PrivacyLeakWarning, stacklevel=5)
         if self.ledger is not None:
             self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
-        rows = clip_rows(X, self._number("row_norm"))
+        rows = clip_rows(X, self._number("row_norm"), share_index=True)
         records = InMemoryRecords(rows, targets, weights, self._constant())
         released = plan.mechanism.release(plan.minimiser(records), rng)
         self._store(plan, rule, statement, released)
@@ -179,7 +179,8 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
 
     def _scores(self, X):
         """Scores of clipped rows, shape (n_samples, n_outputs)."""
-        rows = clip_rows(admit_new_rows(self, X), self._number("row_norm"))
+        admitted = admit_new_rows(self, X)
+        rows = clip_rows(admitted, self._number("row_norm"), share_index=True)
         with np.errstate(all="ignore"):
             scores = safe_sparse_dot(rows, np.atleast_2d(self.coef_).T, dense_output=True)
             return scores + self.intercept_

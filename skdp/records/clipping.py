@@ -18,7 +18,7 @@ UNIT_ROUNDOFF = 2.0**-53
 MARGIN = {np.dtype(np.float64): 2.0**-40, np.dtype(np.float32): 2.0**-20}
 
 
-def clip_rows(X: Any, row_norm: float) -> Any:
+def clip_rows(X: Any, row_norm: float, *, share_index: bool = False) -> Any:
     """Return a copy of X whose rows have Euclidean norm at most `row_norm`.
 
     Parameters
@@ -27,6 +27,9 @@ def clip_rows(X: Any, row_norm: float) -> Any:
         Finite values of any size.
     row_norm : float
         The bound, between 1e-30 and 1e30.
+
+    share_index : bool, default=False
+        Whether a CSR result may share its index arrays with X, for whoever changes neither.
 
     Returns
     -------
@@ -58,10 +61,9 @@ def clip_rows(X: Any, row_norm: float) -> Any:
         raise ValueError(
             f"row_norm must be between {SMALLEST_NORM:g} and {LARGEST_NORM:g}, got {row_norm!r}."
         )
-    clip = _clip_sparse if sparse.issparse(X) else _clip_dense
+    bound = float(row_norm)  # in numpy's float32 it would be multiplied in float32
     with np.errstate(all="ignore"):
-        # As a double: a bound in numpy's float32 would be multiplied in float32.
-        return clip(X, float(row_norm))
+        return _clip_sparse(X, bound, share_index) if sparse.issparse(X) else _clip_dense(X, bound)
 
 
 def _clip_dense(X: npt.NDArray[Any], row_norm: float) -> npt.NDArray[Any]:
@@ -78,9 +80,12 @@ def _clip_dense(X: npt.NDArray[Any], row_norm: float) -> npt.NDArray[Any]:
     return clipped
 
 
-def _clip_sparse(X: Any, row_norm: float) -> Any:
-    clipped = X.copy()
-    _sum_duplicates(clipped)
+def _clip_sparse(X: Any, row_norm: float, share_index: bool) -> Any:
+    if share_index and X.has_canonical_format:
+        clipped = type(X)((X.data.copy(), X.indices, X.indptr), shape=X.shape)
+    else:
+        clipped = X.copy()
+        _sum_duplicates(clipped)
     # Duplicates of opposite sign cannot give NaN; of equal sign they can give infinity.
     np.nan_to_num(clipped.data, copy=False)
     lengths = np.diff(clipped.indptr)
