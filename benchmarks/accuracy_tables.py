@@ -9,13 +9,14 @@ from methods import (
     MAJORITY,
     NO_INTERCEPT,
     PUBLISHED,
+    PURE_L2,
     SKDP,
     SKLEARN,
     WEAK_PENALTY,
 )
 from scores import Mean
 
-PRIVATE = (SKDP, PUBLISHED, DIFFPRIVLIB, NO_INTERCEPT)
+PRIVATE = (SKDP, PURE_L2, PUBLISHED, DIFFPRIVLIB, NO_INTERCEPT)
 NOT_PRIVATE = (AS_PLANNED, SKLEARN, WEAK_PENALTY, MAJORITY)
 METRICS = {
     "accuracy": "Accuracy, per cent",

@@ -28,6 +28,7 @@ from skdp.linear_model import PrivateElasticNetClassifier
 Fit = Callable[[Split, float], Any]
 
 SKDP = "skdp"
+PURE_L2 = "skdp, l1_ratio 0, intercept_scaling 0.3"
 PUBLISHED = "published noise"
 AS_PLANNED = "skdp, noise left out"
 WEAK_PENALTY = "skdp objective, alpha = 1/n, not private"
@@ -47,16 +48,14 @@ class Method:
     random: bool = True
 
 
-def _skdp(split: Split, epsilon: float) -> Any:
-    model = PrivateElasticNetClassifier(epsilon=epsilon, row_norm=1.0, classes=split.classes)
-    return model.fit(split.train, split.y_train)
+def _skdp(**settings: Any) -> Fit:
+    def fit(split: Split, epsilon: float) -> Any:
+        model = PrivateElasticNetClassifier(
+            epsilon=epsilon, row_norm=1.0, classes=split.classes, **settings
+        )
+        return model.fit(split.train, split.y_train)
 
-
-def _published(split: Split, epsilon: float) -> Any:
-    model = PrivateElasticNetClassifier(
-        epsilon=epsilon, row_norm=1.0, classes=split.classes, bound="paper", noise="laplace"
-    )
-    return model.fit(split.train, split.y_train)
+    return fit
 
 
 def _sklearn(split: Split, _: float) -> Any:
@@ -83,8 +82,9 @@ def _diffprivlib(**settings: Any) -> Fit:
 
 
 METHODS = (
-    Method(SKDP, _skdp),
-    Method(PUBLISHED, _published),
+    Method(SKDP, _skdp()),
+    Method(PURE_L2, _skdp(l1_ratio=0.0, intercept_scaling=0.3)),
+    Method(PUBLISHED, _skdp(bound="paper", noise="laplace")),
     Method(
         AS_PLANNED,
         lambda split, epsilon: PlannedFit(split, epsilon).without_noise(),

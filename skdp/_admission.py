@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import _fit_context
 from sklearn.utils import assert_all_finite, check_consistent_length
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -26,6 +26,7 @@ from sklearn.utils.validation import (
 )
 
 __all__ = [
+    "HasMethods",
     "Interval",
     "StrOptions",
     "admit_labels",

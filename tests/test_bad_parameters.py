@@ -70,6 +70,13 @@ def test_inadmissible_parameters_are_refused_by_name(estimator, name, value):
     refuses_to_fit(model, X, y, match=name)
 
 
+@BOTH
+@pytest.mark.parametrize("ledger", [5, "ledger", {}], ids=str)
+def test_a_ledger_that_cannot_be_spent_from_is_refused_by_name(estimator, ledger):
+    with pytest.raises(ValueError, match=r"'ledger' parameter .* implementing 'spend'"):
+        clone(estimator).set_params(ledger=ledger).fit(X, y)
+
+
 @pytest.mark.parametrize("value", [*NOT_POSITIVE, True, 1e31])
 def test_inadmissible_scales_of_a_regression_are_refused_by_name(value):
     refuses_to_fit(PrivateElasticNet(huber_threshold=value), X, y, match="huber_threshold")

@@ -129,6 +129,12 @@ def test_bad_bounds_are_refused(bounds):
         PublicRangeScaler(bounds).fit(X)
 
 
+def test_bounds_by_name_say_which_columns_do_not_match():
+    X = pd.DataFrame({"age": [30.0], "income": [1e4]})
+    with pytest.raises(ValueError, match=r"not named: \['income'\], not in X: \['wage'\]"):
+        PublicRangeScaler({"age": (0, 99), "wage": (0, 1e5)}).fit(X)
+
+
 def test_bounds_by_name_need_names():
     with pytest.raises(ValueError, match="column names"):
         PublicRangeScaler({"a": (0.0, 1.0)}).fit(np.zeros((2, 1)))

@@ -53,7 +53,8 @@ class PrivateElasticNetClassifier(ClassifierMixin, OutputPerturbedLinearModel):
         Privacy loss, above 0. More than 40 adds the noise of 40.
     delta : float, default=0.0
         In [0, 1). 0 asks for pure epsilon-DP; ``privacy_.delta`` then states the tiny delta that
-        arithmetic of finite precision leaves.
+        arithmetic of finite precision leaves. With many columns a small delta (1e-6) saves much
+        noise: its length then grows with the square root of their number.
     alpha : "auto" or float, default="auto"
         Strength of the penalty, in scikit-learn's mean-loss convention (``1 / (C n)``). "auto"
         minimises the expected excess loss from public facts alone: number of rows and
@@ -89,7 +90,8 @@ class PrivateElasticNetClassifier(ClassifierMixin, OutputPerturbedLinearModel):
         The solver reaches a minimum-norm subgradient of at most `tol` on every admissible input.
         The declared value counts in the sensitivity, not the one reached.
     ledger : Ledger or None, default=None
-        Where each fit spends before it solves; every fit spends again.
+        Where each fit spends before it solves, such as an
+        :class:`~skdp.privacy.InMemoryLedger`; every fit spends again.
     random_state : None, int, RandomState or Generator, default=None
         None draws from a cryptographic generator keyed by the operating system. Anything else is
         for tests: it warns, and the statement records it.

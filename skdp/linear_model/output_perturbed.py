@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skdp._admission import (
+    HasMethods,
     Interval,
     StrOptions,
     admit_new_rows,
@@ -67,7 +68,7 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
         "threshold": [None, StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "max_sample_weight": [SCALE],
         "tol": [SCALE],
-        "ledger": "no_validation",
+        "ledger": [None, HasMethods("spend")],
         "random_state": ["random_state", NumpyGenerator],
     }
 

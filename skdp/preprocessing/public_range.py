@@ -147,9 +147,12 @@ def _in_column_order(bounds, names):
     """Return (lows, highs) in the order of the columns."""
     if names is None:
         raise ValueError("bounds by column name need a data frame with string column names.")
-    if set(bounds) != set(names):
+    missing = [name for name in names if name not in bounds]
+    unknown = sorted(set(bounds) - set(names), key=str)
+    if missing or unknown:
         raise ValueError(
-            f"bounds must name every column of X and no other; it names {list(bounds)}."
+            "bounds must name every column of X and no other; "
+            f"not named: {missing}, not in X: {unknown}."
         )
     pairs = [np.asarray(bounds[name], dtype=float) for name in names]
     if any(pair.shape != (2,) for pair in pairs):

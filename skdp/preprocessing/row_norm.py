@@ -43,7 +43,9 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     public facts alone: declared ranges for numbers, declared categories for the rest, as in the
     example. Learning ranges, means or categories from private rows
     (:class:`~sklearn.preprocessing.StandardScaler`, a plain
-    :class:`~sklearn.preprocessing.OneHotEncoder`) voids the guarantee of what follows.
+    :class:`~sklearn.preprocessing.OneHotEncoder`) voids the guarantee of what follows. So that no
+    row decides whether the matrix is dense or sparse, set ``sparse_output=False``, or the column
+    transformer's ``sparse_threshold`` to 0 (always dense) or 1 (always sparse).
 
     CSR input stays CSR.
 
@@ -65,7 +67,12 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> encode = make_pipeline(
     ...     make_column_transformer(
     ...         (PublicRangeScaler(ranges), list(ranges)),
-    ...         (OneHotEncoder(categories=[["f", "m"]], handle_unknown="ignore"), ["sex"]),
+    ...         (
+    ...             OneHotEncoder(
+    ...                 categories=[["f", "m"]], handle_unknown="ignore", sparse_output=False
+    ...             ),
+    ...             ["sex"],
+    ...         ),
     ...     ),
     ...     RowNormClipper(row_norm=1.0),
     ... )
