@@ -20,7 +20,7 @@ def classifiers():
     """One classifier for each loss, noise and delta, the defaults first."""
     for loss, (noise, delta) in itertools.product(CLASSIFIER_LOSSES, NOISES):
         yield PrivateElasticNetClassifier(loss=loss, noise=noise, delta=delta)
-    yield PrivateElasticNetClassifier(bound="paper", threshold="auto", fit_intercept=False)
+    yield PrivateElasticNetClassifier(bound="paper", threshold=1e-3, fit_intercept=False)
 
 
 def regressors():
