@@ -103,21 +103,15 @@ class InMemoryLedger:
 
     Examples
     --------
-    >>> from dp_accounting import GaussianDpEvent
-    >>> from skdp.privacy.accounting import EventCurve
-    >>> ledger = InMemoryLedger(1.5, 1e-5, neighbours=Neighbours.ADD_OR_REMOVE_ONE)
-    >>> statement = PrivacyStatement(
-    ...     curve=EventCurve(GaussianDpEvent(4.2247)),
-    ...     budget=PrivacyBudget(1.0, 1e-6),
-    ...     neighbours=Neighbours.ADD_OR_REMOVE_ONE,
-    ...     theorem="Balle and Wang (2018), Theorem 8",
-    ...     assumptions=(),
-    ...     noise="for an example",
-    ... )
-    >>> ledger.spend(statement, purpose="first model")
+    >>> import numpy as np
+    >>> from skdp.linear_model import PrivateElasticNetClassifier
+    >>> X, y = np.eye(10, 3), np.arange(10) % 2
+    >>> ledger = InMemoryLedger(1.5, 1e-5)
+    >>> model = PrivateElasticNetClassifier(epsilon=1.0, delta=1e-6, classes=[0, 1], ledger=ledger)
+    >>> _ = model.fit(X, y)
     >>> ledger.remaining
     Spending(epsilon=0.5, delta=9e-06)
-    >>> ledger.spend(statement, purpose="second model")
+    >>> model.fit(X, y)
     Traceback (most recent call last):
     ...
     skdp.exceptions.BudgetExceededError: ...
