@@ -10,25 +10,19 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
 from skdp.preprocessing import RowNormClipper
 from tests.support.refusals import (
+    BOTH,
+    CLASSIFIER,
+    NAMES,
     SECRET_DIGITS,
     SECRET_NUMBER,
     SECRET_TEXT,
+    N,
+    X,
     refuses,
     refuses_to_fit,
-)
-
-N = 8
-NAMES = ["a", "b", "c"]
-X = np.random.default_rng(0).normal(size=(N, 3))
-X[1, 0] = SECRET_NUMBER
-y = np.arange(N) % 2
-
-CLASSIFIER, REGRESSOR = PrivateElasticNetClassifier(), PrivateElasticNet()
-BOTH = pytest.mark.parametrize(
-    "estimator", [CLASSIFIER, REGRESSOR], ids=["classifier", "regressor"]
+    y,
 )
 
 CONTAINERS = {

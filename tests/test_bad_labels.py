@@ -8,23 +8,18 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
+from skdp.linear_model import PrivateElasticNetClassifier
 from tests.support.refusals import (
+    BOTH,
+    CLASSIFIER,
+    REGRESSOR,
     SECRET_DIGITS,
     SECRET_NUMBER,
     SECRET_TEXT,
+    N,
+    X,
     refuses_to_fit,
-)
-
-N = 8
-NAMES = ["a", "b", "c"]
-X = np.random.default_rng(0).normal(size=(N, 3))
-X[1, 0] = SECRET_NUMBER
-y = np.arange(N) % 2
-
-CLASSIFIER, REGRESSOR = PrivateElasticNetClassifier(), PrivateElasticNet()
-BOTH = pytest.mark.parametrize(
-    "estimator", [CLASSIFIER, REGRESSOR], ids=["classifier", "regressor"]
+    y,
 )
 
 WORDS = [SECRET_TEXT, "other"] * (N // 2)

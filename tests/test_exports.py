@@ -5,8 +5,6 @@ import pickle
 
 import joblib
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -14,18 +12,8 @@ from sklearn.base import clone
 from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
 from skdp.preprocessing import RowNormClipper
 from skdp.privacy import InMemoryLedger
+from tests.support.frames import FRAME, FRAMES, D, N, X, binary, three
 from tests.support.replay import fit_trace
-
-N, D = 60, 4
-rng = np.random.default_rng(5)
-X = rng.normal(size=(N, D)) * 3
-X[rng.random(X.shape) < 0.5] = 0
-binary = (X[:, 0] + X[:, 1] > 0).astype(int)
-three = np.digitize(X[:, 1], [-1, 1])
-NAMES = ["a", "b", "c", "d"]
-FRAME = pd.DataFrame(X, columns=NAMES)
-FRAMES = {"pandas": FRAME, "polars": pl.DataFrame(X, schema=NAMES)}
-
 
 CONTAINERS = {
     "dense": X,

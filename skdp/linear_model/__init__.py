@@ -1,5 +1,6 @@
 """Private linear models."""
 
-from skdp.linear_model.elastic_net import PrivateElasticNet, PrivateElasticNetClassifier
+from skdp.linear_model.elastic_net import PrivateElasticNetClassifier
+from skdp.linear_model.elastic_net_regression import PrivateElasticNet
 
 __all__ = ["PrivateElasticNet", "PrivateElasticNetClassifier"]

@@ -74,12 +74,13 @@ def _draw_private(axes: Any, cost: PrivacyCost, metric: Metric) -> None:
         linewidth=2,
         label=f"private, mean and range of {draws} draws" if draws > 1 else "private, one draw",
     )
-    for epsilon, mean in zip(epsilons, means, strict=True):
+    for epsilon, mean, following in zip(epsilons, means, [*means[1:], means[-1]], strict=True):
         axes.annotate(
             f"{mean:.3f}",
             (epsilon, mean),
             textcoords="offset points",
-            xytext=(7, -13),
+            # On the side that the line to the next point does not take.
+            xytext=(7, -13 if following >= mean else 6),
             fontsize=9,
             color=BLUE,
         )

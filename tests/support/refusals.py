@@ -1,14 +1,28 @@
 """What a refusal must look like: a ValueError or TypeError that quotes nothing and cost nothing."""
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
+from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
 from skdp.privacy import InMemoryLedger
 
 #: Planted in the data; no message may repeat it, in any of these spellings.
 SECRET_DIGITS = "8675309"
 SECRET_TEXT = f"SECRET-{SECRET_DIGITS}"
 SECRET_NUMBER = float(f"{SECRET_DIGITS}.25")
+
+#: A table with the secret in it, and who is to refuse it.
+N = 8
+NAMES = ["a", "b", "c"]
+X = np.random.default_rng(0).normal(size=(N, 3))
+X[1, 0] = SECRET_NUMBER
+y = np.arange(N) % 2
+
+CLASSIFIER, REGRESSOR = PrivateElasticNetClassifier(), PrivateElasticNet()
+BOTH = pytest.mark.parametrize(
+    "estimator", [CLASSIFIER, REGRESSOR], ids=["classifier", "regressor"]
+)
 
 
 def said(error):
