@@ -163,7 +163,10 @@ class TestPlantedBugs:
         assert any("input moved" in sentence for sentence in found)
 
     def test_rows_that_are_not_clipped(self, monkeypatch):
-        monkeypatch.setattr("skdp.linear_model.output_perturbed.clip_rows", lambda X, *_, **__: 5 * X)
+        def unclipped(X, row_norm, *, share_index):
+            return 5 * X
+
+        monkeypatch.setattr("skdp.linear_model.output_perturbed.clip_rows", unclipped)
         assert any("input moved" in sentence for sentence in self.pair(alpha=200.0))
 
     def test_weights_that_are_not_clipped(self, monkeypatch):

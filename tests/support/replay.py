@@ -103,9 +103,10 @@ def violations(estimator, data, neighbour):
     """Return sentences on how a pair of neighbouring data sets can be told apart; [] for none."""
     recorded = fit_trace(estimator, data)
     replayed = fit_trace(estimator, neighbour, recorded.outputs)
-    found = []
+    # An admissible fit has no outcome but the release; and two refusals would compare as equal.
+    found = [f"the fit raised {trace.error}" for trace in (recorded, replayed) if trace.error]
     if len(recorded.inputs) != len(replayed.inputs):
-        return [f"{len(recorded.inputs)} releases became {len(replayed.inputs)}"]
+        return [*found, f"{len(recorded.inputs)} releases became {len(replayed.inputs)}"]
     calls = zip(
         recorded.mechanisms, replayed.mechanisms, recorded.inputs, replayed.inputs, strict=True
     )
