@@ -9,7 +9,8 @@ More regularisation means less noise and more bias. For a strong convexity t the
   ``trace(Hessian) <= max_weight smoothness kappa^2`` for the loss alone (Watson, Rozemberczki and
   Sarkar 2020, section 4, sharpened to second order).
 
-`TYPICAL_ENERGY` is a constant chosen on public data sets, not a function of the user's data.
+`TYPICAL_ENERGY` is a constant chosen on public data sets (those of the benchmarks), not a function
+of the user's data.
 """
 
 import math
