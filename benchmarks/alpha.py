@@ -4,8 +4,8 @@ Requirement: on every data set and epsilon, the accuracy that the automatic choi
 model without noise and without privacy (scikit-learn's LogisticRegression on the same clipped
 rows) is at most 1.5 times what the best of 12 fixed values loses, plus one point. The best fixed
 value is chosen on the test rows at no privacy charge, so nobody could have it. The one constant of
-the automatic rule (`TYPICAL_ENERGY`) was set after seeing such grids on these same sets: meeting the
-requirement here is no evidence for other data.
+the automatic rule (`TYPICAL_ENERGY`) was set after seeing such grids on these same sets: meeting
+the requirement here is no evidence for other data.
 
 For speed every objective is minimised once per split and penalty, and the noise of the mechanism
 is drawn a few times per split, scaled to each sensitivity and added to all minimisers. Those sums
