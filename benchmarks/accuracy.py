@@ -4,9 +4,9 @@ Each seed drives a stratified split, 70 % for training; noise comes from the sys
 the neighbouring relation (replace-one for all) are described in methods.py. diffprivlib needs an
 environment of its own, so results go to CSV files that several runs write and one run joins:
 
-    python benchmarks/accuracy.py --output here.csv
-    OTHER_ENVIRONMENT/bin/python benchmarks/accuracy.py --methods diffprivlib --output there.csv
-    python benchmarks/accuracy.py --join here.csv there.csv --output benchmarks/results/accuracy.csv
+    python -m benchmarks.accuracy --output here.csv
+    OTHER_ENVIRONMENT/bin/python -m benchmarks.accuracy --methods diffprivlib --output there.csv
+    python -m benchmarks.accuracy --join here.csv there.csv --output benchmarks/results/accuracy.csv
 
 The last one also prints the tables of docs/benchmarks.md.
 """
@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from accuracy_tables import tables
-from data import Problem, problems
-from methods import DIFFPRIVLIB, Method, diffprivlib_problem, methods
-from scores import scores
+
+from benchmarks.accuracy_tables import tables
+from benchmarks.data import Problem, problems
+from benchmarks.methods import DIFFPRIVLIB, Method, diffprivlib_problem, methods
+from benchmarks.scores import scores
 
 EPSILONS = (0.1, 0.5, 1.0, 3.0, 10.0)
 METRICS = ("accuracy", "balanced_accuracy", "auc")

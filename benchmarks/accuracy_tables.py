@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 import numpy as np
-from methods import (
+
+from benchmarks.methods import (
     AS_PLANNED,
     DIFFPRIVLIB,
     MAJORITY,
@@ -14,7 +15,7 @@ from methods import (
     SKLEARN,
     WEAK_PENALTY,
 )
-from scores import Mean
+from benchmarks.scores import Mean
 
 PRIVATE = (SKDP, PURE_L2, PUBLISHED, DIFFPRIVLIB, NO_INTERCEPT)
 NOT_PRIVATE = (AS_PLANNED, SKLEARN, WEAK_PENALTY, MAJORITY)

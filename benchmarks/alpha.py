@@ -11,7 +11,7 @@ For speed every objective is minimised once per split and penalty, and the noise
 is drawn a few times per split, scaled to each sensitivity and added to all minimisers. Those sums
 are not releases: they share their noise. Neighbouring relation replace-one, delta 0.
 
-Usage: python benchmarks/alpha.py [--seeds 10] [--draws 20] [--only wine,adult] [--output FILE]
+Usage: python -m benchmarks.alpha [--seeds 10] [--draws 20] [--only wine,adult] [--output FILE]
 """
 
 import argparse
@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from data import Problem, Split, problems
-from planned import PlannedFit
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.data import Problem, Split, problems
+from benchmarks.planned import PlannedFit
 from skdp._random import RandomSource
 
 EPSILONS = (0.1, 0.5, 1.0, 3.0, 10.0)

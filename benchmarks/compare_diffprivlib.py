@@ -3,16 +3,24 @@
 Runs where diffprivlib imports: `pip install -e ".[diffprivlib]"`, which brings scikit-learn 1.7.
 methods.py says what is compared and what each side claims; accuracy.py is the full comparison.
 
-Usage: python benchmarks/compare_diffprivlib.py [--quick]
+Usage: python -m benchmarks.compare_diffprivlib [--quick]
 """
 
 import argparse
 import time
 from dataclasses import replace
 
-from data import Split, adult
-from methods import DIFFPRIVLIB, METHODS, NO_INTERCEPT, SKDP, SKLEARN, Method, diffprivlib_problem
-from scores import Mean, scores
+from benchmarks.data import Split, adult
+from benchmarks.methods import (
+    DIFFPRIVLIB,
+    METHODS,
+    NO_INTERCEPT,
+    SKDP,
+    SKLEARN,
+    Method,
+    diffprivlib_problem,
+)
+from benchmarks.scores import Mean, scores
 
 EPSILONS = (1.0, 10.0)
 COMPARED = (SKDP, DIFFPRIVLIB, NO_INTERCEPT, SKLEARN)

@@ -6,7 +6,7 @@ compiled libraries), and, where the kernel lets us reset its mark, the rise of r
 
 Requirement: at most 2 times the data beyond the data.
 
-Usage: python benchmarks/memory.py
+Usage: python -m benchmarks.memory
 """
 
 import os
@@ -15,16 +15,16 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
-import ctypes
 import subprocess
 import sys
 import tracemalloc
-from pathlib import Path
+from functools import partial
 
 import numpy as np
-import synthetic
-from timing import machine
 
+from benchmarks import synthetic
+from benchmarks.resident import risen
+from benchmarks.timing import machine
 from skdp.linear_model import PrivateElasticNetClassifier
 
 LIMIT = 2.0
@@ -35,13 +35,6 @@ CASES = {
     "CSR float32": lambda size: synthetic.text(np.float32, n_samples=size),
 }
 ALPHAS = ("auto", 1e-3, 2e-5)
-STATUS, MARK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-
-
-def resident(name: str) -> int:
-    """Bytes of resident memory: VmRSS now, VmHWM at most since the last reset."""
-    line = next(x for x in STATUS.read_text().splitlines() if x.startswith(name))
-    return 1024 * int(line.split()[1])
 
 
 def allocated(table: synthetic.Table, model: PrivateElasticNetClassifier) -> float:
@@ -53,18 +46,6 @@ def allocated(table: synthetic.Table, model: PrivateElasticNetClassifier) -> flo
     return peak / table.n_bytes
 
 
-def risen(table: synthetic.Table, model: PrivateElasticNetClassifier) -> float:
-    """Rise of resident memory during a fit, in multiples of the data; NaN where unknown."""
-    try:
-        ctypes.CDLL(None).malloc_trim(0)  # give freed memory back, so that using it counts
-        MARK.write_text("5")
-        before = resident("VmRSS")
-    except (OSError, AttributeError):
-        return float("nan")
-    model.fit(table.X, table.y)
-    return (resident("VmHWM") - before) / table.n_bytes
-
-
 def one_case(case: str, alpha: str) -> None:
     """Print both measures; runs in a process of its own."""
     setting = alpha if alpha == "auto" else float(alpha)
@@ -73,7 +54,8 @@ def one_case(case: str, alpha: str) -> None:
     model.fit(small.X, small.y)
     table = CASES[case](synthetic.N_SAMPLES)
     # Resident memory first: the tracer's own records would count.
-    print(table.n_bytes, risen(table, model), allocated(table, model))
+    rise = risen(partial(model.fit, table.X, table.y)) / table.n_bytes
+    print(table.n_bytes, rise, allocated(table, model))
 
 
 def main() -> None:
@@ -90,7 +72,7 @@ def main() -> None:
     worst = 0.0
     for case in CASES:
         for alpha in map(str, ALPHAS):
-            command = [sys.executable, __file__, "--case", case, alpha]
+            command = [sys.executable, "-m", "benchmarks.memory", "--case", case, alpha]
             answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             size, rise, peak = map(float, answer.split())
             print(f"| {case} | {size / 1e6:.0f} | {alpha} | {rise:.2f} | {peak:.2f} |", flush=True)

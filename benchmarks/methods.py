@@ -17,12 +17,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from data import Split
-from planned import PlannedFit
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.data import Split
+from benchmarks.planned import PlannedFit
 from skdp.linear_model import PrivateElasticNetClassifier
 
 Fit = Callable[[Split, float], Any]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from data import Split
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.data import Split
 from skdp.linear_model import PrivateElasticNetClassifier
 from skdp.mechanisms import Mechanism
 from skdp.objectives import Logistic, Multinomial

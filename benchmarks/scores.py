@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from data import Split
 from sklearn.metrics import balanced_accuracy_score, recall_score, roc_auc_score
+
+from benchmarks.data import Split
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Requirement: at most 5 ms of CPU time, median. Beside it what the fastest tenth 
 which a busy machine disturbs less, and the ratio to scikit-learn's LogisticRegression (defaults)
 on the same rows, the two taking turns.
 
-Usage: python benchmarks/small_fits.py [--fits 300]
+Usage: python -m benchmarks.small_fits [--fits 300]
 """
 
 import os
@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from timing import Pair, machine
 
+from benchmarks.timing import Pair, machine
 from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
 
 LIMIT = 5.0

@@ -5,6 +5,7 @@ import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import scipy
 import sklearn
 
 Work = Callable[[], Any]
+#: Returns CPU seconds and wall seconds of what it ran.
+Clock = Callable[[], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,12 @@ class Pair:
     @classmethod
     def of(cls, ours: Work, theirs: Work, turns: int) -> "Pair":
         """Run both in turn; warm up first if it matters."""
-        turns_taken = [(clocked(ours), clocked(theirs)) for _ in range(turns)]
+        return cls.of_clocks(partial(clocked, ours), partial(clocked, theirs), turns)
+
+    @classmethod
+    def of_clocks(cls, ours: Clock, theirs: Clock, turns: int) -> "Pair":
+        """Let two kinds of work that clock themselves take turns."""
+        turns_taken = [(ours(), theirs()) for _ in range(turns)]
         return cls(*zip(*turns_taken, strict=True))
 
     @property
@@ -49,6 +57,14 @@ class Pair:
     @property
     def wall(self) -> Ratio:
         return self._ratio(1)
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """CPU seconds of both, medians."""
+        ours, theirs = (
+            float(np.median([cpu for cpu, _ in side])) for side in (self.ours, self.theirs)
+        )
+        return ours, theirs
 
     def _ratio(self, clock: int) -> Ratio:
         pairs = zip(self.ours, self.theirs, strict=True)
@@ -60,6 +76,13 @@ def clocked(work: Work) -> tuple[float, float]:
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return time.process_time() - cpu, time.perf_counter() - wall
+
+
+def per_unit(work: Callable[[int], Any], few: int, many: int) -> tuple[float, float]:
+    """CPU seconds and wall seconds of one step or epoch: what `many` cost more than `few`."""
+    less, more = clocked(partial(work, few)), clocked(partial(work, many))
+    cpu, wall = (np.subtract(more, less) / (many - few)).tolist()
+    return cpu, wall
 
 
 def machine() -> str:

@@ -1,9 +1,13 @@
-"""Write docs/benchmarks.md from the files in benchmarks/results; measures nothing itself."""
+"""Write docs/benchmarks.md from the files in benchmarks/results; measures nothing itself.
 
+Usage: python -m benchmarks.write_docs
+"""
+
+from importlib import import_module
 from pathlib import Path
 
-from accuracy import read
-from accuracy_tables import tables
+from benchmarks.accuracy import read
+from benchmarks.accuracy_tables import tables
 
 RESULTS = Path(__file__).parent / "results"
 TARGET = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -76,19 +80,45 @@ was worse for skdp and diffprivlib at epsilon 3 and 10.
 {small_docs}
 
 {small}
+
+## Private SGD
+
+`SparseDPSGDClassifier`, neighbouring relation zero-out. What it costs and how much memory it takes;
+`docs/private_sgd.md` has the accuracy.
+
+{private_sgd}
 """
+
+#: Titles by script, in the order of the page.
+PRIVATE_SGD = {
+    "speed.columns": "The number of columns does not matter",
+    "speed.lazy_noise": "Noise on every weight, drawn when it is read",
+    "speed.dense_epoch": "Dense rows",
+    "speed.columns_memory": "Memory at 20,000,000 columns",
+    "speed.stream": "Rows in chunks",
+    "speed.calibration": "Calibration",
+}
 
 
 def text_of(script: str) -> str:
     """Return what a script says about itself, without its usage."""
-    module = __import__(script)
+    module = import_module(f"benchmarks.{script}")
     return module.__doc__.split("\n\nUsage:")[0].strip()
 
 
-def result_of(name: str) -> str:
+def result_of(script: str) -> str:
     """Return the machine, the table and the verdict of a script's output."""
-    blocks = (RESULTS / f"{name}.txt").read_text().strip().split("\n\n")
+    stored = RESULTS / f"{script.replace('.', '/')}.txt"
+    blocks = stored.read_text().strip().split("\n\n")
     return "\n\n".join(block for block in blocks if not block.startswith("accuracy by alpha"))
+
+
+def sections(titles: dict[str, str]) -> str:
+    """Return what some scripts say about themselves and found, each under its title."""
+    return "\n\n".join(
+        f"### {title}\n\n{text_of(script)}\n\n{result_of(script)}"
+        for script, title in titles.items()
+    )
 
 
 def fits_per_split(rows: list[dict[str, str]]) -> str:
@@ -106,12 +136,13 @@ def main() -> None:
         accuracy=tables(rows).strip(),
         alpha_docs=text_of("alpha"),
         alpha=result_of("alpha"),
-        speed_docs=text_of("speed"),
-        speed=result_of("speed"),
+        speed_docs=text_of("speed.elastic_net"),
+        speed=result_of("speed.elastic_net"),
         memory_docs=text_of("memory"),
         memory=result_of("memory"),
         small_docs=text_of("small_fits"),
         small=result_of("small_fits"),
+        private_sgd=sections(PRIVATE_SGD),
     )
     TARGET.write_text(page)
     print(f"{TARGET} is written")

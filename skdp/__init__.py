@@ -1,7 +1,7 @@
 """skdp: differentially private estimators for scikit-learn.
 
 Subpackages are imported on first use: ``skdp.linear_model``, ``skdp.preprocessing``,
-``skdp.privacy``, ``skdp.datasets``.
+``skdp.training``, ``skdp.privacy``, ``skdp.datasets``.
 """
 
 import importlib
@@ -9,7 +9,7 @@ from types import ModuleType
 
 __version__ = "0.1.0"
 
-_SUBPACKAGES = ("datasets", "linear_model", "preprocessing", "privacy")
+_SUBPACKAGES = ("datasets", "linear_model", "preprocessing", "privacy", "training")
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -29,6 +29,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "StrOptions",
+    "admit_blocks",
     "admit_labels",
     "admit_new_rows",
     "admit_rows",
@@ -233,13 +234,18 @@ def admit_rows(estimator: Any, X: Any, **how: Any) -> Any:
     return quote_free(lambda: validate_data(estimator, X, **how), "X")
 
 
-def admit_training(estimator: Any, X: Any, y: Any, *, y_numeric: bool) -> tuple[Any, Any]:
-    """Return X (dense float64 or float32, or CSR) and y (1-D; float64 if numeric), or refuse."""
+def admit_training(
+    estimator: Any, X: Any, y: Any, *, y_numeric: bool, reset: bool = True
+) -> tuple[Any, Any]:
+    """Return X (dense float64 or float32, or CSR) and y (1-D; float64 if numeric), or refuse.
+
+    Without `reset`, X must have the columns of an earlier call.
+    """
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    X = admit_rows(estimator, X, ensure_min_samples=2)
+    X = admit_rows(estimator, X, ensure_min_samples=2, reset=reset)
     y = _admit_numbers(estimator, y) if y_numeric else _admit_any(estimator, y)
     quote_free(lambda: check_consistent_length(X, y), "y")
     return X, y
@@ -286,6 +292,22 @@ def admit_weights(sample_weight: Any, X: Any) -> npt.NDArray[np.float64]:
         lambda: _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True),
         "sample_weight",
     )
+
+
+def admit_blocks(blocks: Any, n_records: int) -> tuple[npt.NDArray[np.intp], int]:
+    """Return the place of each record's block among the sorted blocks, and their number."""
+    names = np.asarray(blocks)
+    if names.shape != (n_records,):
+        raise ValueError(
+            f"blocks must name one block for each of the {n_records} rows, got an array of shape "
+            f"{names.shape}."
+        )
+    # Mixed or missing names have no order.
+    kinds = names.dtype.kind in "biuUS" or all(isinstance(name, str) for name in names)
+    if not kinds:
+        raise TypeError("blocks must be all integers or all strings.")
+    found, places = np.unique(names, return_inverse=True)
+    return places, len(found)
 
 
 def admit_labels(

@@ -18,6 +18,7 @@ Seed = int | np.integer[Any] | np.random.RandomState | np.random.Generator | Non
 
 _KEY_BYTES = 32
 _SEED_DOMAIN = b"skdp random source, seeded: "
+_SPAWN_DOMAIN = b"skdp random source, spawned: "
 
 
 class _Process:
@@ -104,6 +105,15 @@ class RandomSource:
             self._start(os.urandom(_KEY_BYTES))
         keystream = self._stream.update(bytes(8 * n))
         return np.frombuffer(keystream, dtype="<u8").astype(np.uint64, copy=False)
+
+    def spawn(self) -> Self:
+        """Return another source: of the system, or, from a seeded one, determined by it.
+
+        What one of the two draws has no influence on the other.
+        """
+        if not self.seeded:
+            return type(self).from_system()
+        return type(self)(hashlib.sha256(_SPAWN_DOMAIN + self.words(4).tobytes()).digest())
 
     def generator(self) -> np.random.Generator:
         """Return a numpy generator seeded with 256 bits of the stream.

@@ -85,7 +85,7 @@ def test_the_history_holds_what_was_promised_in_order():
     ledger.spend(first, purpose="scaler")
     ledger.spend(second, purpose="classifier")
     assert ledger.history == (LedgerEntry("scaler", first), LedgerEntry("classifier", second))
-    assert [entry.budget.epsilon for entry in ledger.history] == [0.25, 0.5]
+    assert [entry.charged.epsilon for entry in ledger.history] == [0.25, 0.5]
     assert ledger.remaining == (0.25, 0.0)
 
 

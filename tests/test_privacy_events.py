@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 
+import attr
 import pytest
 from dp_accounting import DpEvent, dp_event
 from dp_accounting.dp_event import (
@@ -14,7 +15,9 @@ from dp_accounting.dp_event import (
     LaplaceDpEvent,
     NoOpDpEvent,
     PoissonSampledDpEvent,
+    SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
+    ZCDpEvent,
 )
 
 from skdp.exceptions import UnsupportedEventError
@@ -27,11 +30,18 @@ from skdp.privacy.events import (
     precision_delta_of,
     relation_of,
 )
+from skdp.privacy.step_events import SelectionDpEvent, SelectionKind
 
 GAUSSIAN = GaussianReleaseDpEvent(0.5, "l2", "replace-one", 2.0, delta=1e-20)
 PURE = PureReleaseDpEvent(1.0, 1e-30, 2.0, "l2", "replace-one", 2.0)
 ZERO_OUT = GaussianReleaseDpEvent(0.5, "l2", "zero-out", 2.0)
+PICKS = SelectionDpEvent(16, "bounded-range", 0.5, "zero-out", delta=1e-25)
+PURE_PICKS = SelectionDpEvent(2, "pure", 0.25, "zero-out")
 EVENTS = [
+    PICKS,
+    SelfComposedDpEvent(PoissonSampledDpEvent(0.01, ComposedDpEvent([PICKS, ZERO_OUT])), 9),
+    ComposedDpEvent([PURE_PICKS, PoissonSampledDpEvent(0.5, PURE_PICKS)]),
+    SelfComposedDpEvent(SampledWithoutReplacementDpEvent(1000, 10, GAUSSIAN), 20),
     GAUSSIAN,
     PURE,
     NoOpDpEvent(),
@@ -59,7 +69,7 @@ def test_an_event_survives_json_pickle_and_copying(event):
 def test_reading_an_event_makes_only_events_of_the_list():
     for name in ("SingleEpochTreeAggregationDpEvent", "Popen", None):
         with pytest.raises(UnsupportedEventError, match="No event is called"):
-            event_from_dict({"kind": name})
+            event_from_dict({"type": name})
 
 
 def test_an_event_without_a_written_form_is_refused():
@@ -94,9 +104,33 @@ def test_translation_goes_through_compositions_and_sampling():
     )
 
 
+def test_picks_are_translated_into_what_the_accountants_know_of_them():
+    assert accountant_event(PURE_PICKS) == SelfComposedDpEvent(DiscreteLaplaceDpEvent(0.25, 1), 2)
+    assert accountant_event(PICKS) == ZCDpEvent(16 * 0.5**2 / 8)
+
+
+def test_a_subset_is_translated_with_its_size():
+    subset = SampledWithoutReplacementDpEvent(1000, 10, GAUSSIAN)
+    assert accountant_event(subset) == attr.evolve(subset, event=GaussianDpEvent(4.0))
+
+
+@pytest.mark.parametrize("picks", [PICKS, ComposedDpEvent([ZERO_OUT, PURE_PICKS])], ids=str)
+def test_a_selection_in_a_sample_has_no_translation(picks):
+    with pytest.raises(UnsupportedEventError, match="selection in a sample"):
+        accountant_event(PoissonSampledDpEvent(0.1, picks))
+
+
+def test_the_kind_of_a_selection_is_no_string():
+    assert PICKS.kind is SelectionKind.BOUNDED_RANGE
+    assert PURE_PICKS == SelectionDpEvent(2, SelectionKind.PURE, 0.25, Neighbours.ZERO_OUT)
+
+
 def test_the_relation_is_that_of_the_parts():
     assert relation_of(GAUSSIAN) is Neighbours.REPLACE_ONE
     assert relation_of(ComposedDpEvent([ZERO_OUT, NoOpDpEvent()])) is Neighbours.ZERO_OUT
+    assert relation_of(PoissonSampledDpEvent(0.1, PICKS)) is Neighbours.ZERO_OUT
+    subset = SampledWithoutReplacementDpEvent(1000, 10, GAUSSIAN)
+    assert relation_of(subset) is Neighbours.REPLACE_ONE
     assert relation_of(GaussianDpEvent(1.0)) is Neighbours.ADD_OR_REMOVE_ONE
     assert relation_of(ComposedDpEvent([])) is None
 
@@ -109,7 +143,7 @@ def test_a_mix_of_relations_is_refused(other):
             function(mixed)
 
 
-def test_subsampling_a_replace_one_release_is_refused():
+def test_a_replace_one_release_in_a_sample_has_no_translation():
     with pytest.raises(UnsupportedEventError, match="replace-one"):
         accountant_event(PoissonSampledDpEvent(0.1, GAUSSIAN))
 
@@ -128,6 +162,10 @@ def test_an_unknown_event_is_refused_wherever_it_stands():
 def test_finite_precision_adds_up_over_all_releases():
     event = ComposedDpEvent([GAUSSIAN, SelfComposedDpEvent(PURE, 3), GaussianDpEvent(1.0)])
     assert precision_delta_of(event) == pytest.approx(1e-20 + 3e-30, rel=1e-15)
+    steps = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, ComposedDpEvent([PICKS, ZERO_OUT])), 9)
+    assert precision_delta_of(steps) == pytest.approx(9e-25, rel=1e-15)
+    subset = SampledWithoutReplacementDpEvent(1000, 10, GAUSSIAN)
+    assert precision_delta_of(subset) == 1e-20
 
 
 @pytest.mark.parametrize(
@@ -139,6 +177,11 @@ def test_finite_precision_adds_up_over_all_releases():
         (GaussianReleaseDpEvent, (1.0, "l2", "replace-one", math.inf)),
         (PureReleaseDpEvent, (math.nan, 0.0, 1.0, "l1", "zero-out", 1.0)),
         (PureReleaseDpEvent, (1.0, 1.0, 1.0, "l1", "zero-out", 1.0)),
+        (SelectionDpEvent, (0, "pure", 1.0, "zero-out")),
+        (SelectionDpEvent, (1.5, "pure", 1.0, "zero-out")),
+        (SelectionDpEvent, (1, "impure", 1.0, "zero-out")),
+        (SelectionDpEvent, (1, "pure", math.inf, "zero-out")),
+        (SelectionDpEvent, (1, "pure", 1.0, "zero-out", -1e-9)),
     ],
     ids=str,
 )

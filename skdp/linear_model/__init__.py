@@ -2,5 +2,12 @@
 
 from skdp.linear_model.elastic_net import PrivateElasticNetClassifier
 from skdp.linear_model.elastic_net_regression import PrivateElasticNet
+from skdp.linear_model.sparse_dpsgd import SparseDPSGDClassifier
+from skdp.linear_model.sparse_dpsgd_regression import SparseDPSGDRegressor
 
-__all__ = ["PrivateElasticNet", "PrivateElasticNetClassifier"]
+__all__ = [
+    "PrivateElasticNet",
+    "PrivateElasticNetClassifier",
+    "SparseDPSGDClassifier",
+    "SparseDPSGDRegressor",
+]

@@ -1,13 +1,10 @@
 """The recipe that private linear models share: admit, plan, spend, solve, release once."""
 
 import copy
-import sys
-import warnings
 from abc import ABCMeta
 from numbers import Real
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.extmath import safe_sparse_dot
 
@@ -19,12 +16,11 @@ from skdp._admission import (
     admit_weights,
     check_is_fitted,
 )
-from skdp._random import NumpyGenerator, RandomSource
-from skdp._validation import is_real
-from skdp.exceptions import PrivacyLeakWarning
+from skdp._estimator import PrivateEstimator
+from skdp._random import NumpyGenerator
 from skdp.objectives import ElasticNet
 from skdp.preprocessing import RowNormClipper
-from skdp.privacy import PrivacyBudget, PrivacyStatement
+from skdp.privacy import PrivacyStatement
 from skdp.privacy.statement import noise_source
 from skdp.records import InMemoryRecords, clip_rows
 from skdp.stability.domain import Domain
@@ -36,10 +32,6 @@ from skdp.stability.selection import WeightThreshold
 #: Scales beyond these have no use, and their powers would leave the range of float64.
 SCALE = Interval(Real, 1e-30, 1e30, closed="both")
 BOUNDS = {"tight": GradientDiameterBound(), "paper": PublishedBound()}
-SEED_WARNING = (
-    "random_state is set: whoever knows it can subtract the noise. Use it for tests; leave it None "
-    "for a release."
-)
 
 
 def weight_assumptions(sample_weight):
@@ -49,7 +41,7 @@ def weight_assumptions(sample_weight):
     return ("That not all sample weights are 0 is public.",)
 
 
-class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
+class OutputPerturbedLinearModel(PrivateEstimator, metaclass=ABCMeta):
     """Linear model whose exact minimiser is released once with noise.
 
     A subclass turns y into targets and names the loss; everything else is here.
@@ -72,16 +64,6 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
         "random_state": ["random_state", NumpyGenerator],
     }
 
-    def _number(self, name):
-        """Return a parameter as float64: in numpy's float32, bounds would be rounded to 2^-24."""
-        value = getattr(self, name)
-        if not is_real(value):
-            raise TypeError(f"{name} must be a number, got {value!r}.")
-        try:
-            return float(value)
-        except OverflowError:
-            raise ValueError(f"{name} is too large for float64.") from None
-
     def _record_weights(self, sample_weight, X):
         """Return weights clipped to the public bound; None stands for ones."""
         limit = self._number("max_sample_weight")
@@ -94,9 +76,7 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
         plan = self._plan(loss, self._domain(X.shape, max_weight))
         rule = self._weight_threshold(plan)
         statement = self._statement(plan, assumptions)
-        rng = RandomSource.for_state(self.random_state)
-        if rng.seeded:
-            warnings.warn(SEED_WARNING, PrivacyLeakWarning, stacklevel=5)
+        rng = self._random_source(stacklevel=5)
         if self.ledger is not None:
             self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
         rows = clip_rows(X, self._number("row_norm"), share_index=True)
@@ -134,9 +114,6 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
         else:
             penalty = ElasticNet(alpha=self._number("alpha"), l1_ratio=l1_ratio)
         return OutputPerturbationPlan.for_penalty(loss, penalty, domain, self._budget(), **rules)
-
-    def _budget(self):
-        return PrivacyBudget(self._number("epsilon"), self._number("delta"))
 
     def _weight_threshold(self, plan):
         threshold = self.threshold
@@ -231,32 +208,6 @@ class OutputPerturbedLinearModel(BaseEstimator, metaclass=ABCMeta):
             clipper.feature_names_in_ = self.feature_names_in_
         model.coef_, model.intercept_ = self.coef_.copy(), copy.copy(self.intercept_)
         return Pipeline([("clip", clipper), ("model", model)])
-
-    def __getstate__(self):
-        """Leave the seed out of what a fitted model is saved or copied as."""
-        state = super().__getstate__()
-        return {**state, "random_state": None} if "privacy_" in state else state
-
-    def get_params(self, deep=True):
-        """Return the parameters; the seed of a fitted model is kept, but never printed.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Without effect: no parameter is an estimator.
-
-        Returns
-        -------
-        dict
-            Names and values.
-        """
-        params = super().get_params(deep=deep)
-        # scikit-learn prints estimators, nested ones too, from their parameters; it has no hook.
-        printed = sys._getframe(1).f_globals.get("__name__") == "sklearn.utils._pprint"
-        return {**params, "random_state": None} if printed and hasattr(self, "privacy_") else params
-
-    def _get_params_html(self, *args, **kwargs):
-        return super(OutputPerturbedLinearModel, copy.copy(self))._get_params_html(*args, **kwargs)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from skdp._random import RandomSource
 from skdp.mechanisms.base import Array, Mechanism
 from skdp.mechanisms.integer_noise import Integers
+from skdp.mechanisms.statistics import SparseSum
 from skdp.privacy.budget import PrivacyBudget, Sensitivity
 
 if TYPE_CHECKING:
@@ -29,8 +31,8 @@ _ROUNDED_DOWN, _ROUNDED_UP = 1 - 2.0**-48, 1 + 2.0**-50
 
 
 @dataclass(frozen=True)
-class AdditiveMechanism(Mechanism):
-    """Rounds a vector to a grid g Z^d, adds integers and releases g times the sum.
+class AdditiveMechanism(Mechanism[Array]):
+    """Rounds a vector to a grid g Z^d, adds calibrated integers and releases g times the sum.
 
     Because g is a power of two, dividing by it is exact; the sum is one of integers, and turning
     it into doubles is post-processing. So nothing but the integers of the theorem leaves, and the
@@ -54,6 +56,7 @@ class AdditiveMechanism(Mechanism):
 
     @classmethod
     def calibrated(cls, sensitivity: Sensitivity, budget: PrivacyBudget, *, size: int) -> Self:
+        """Return the mechanism with the least noise that keeps the budget."""
         return cls(sensitivity=sensitivity, size=size, budget=budget)
 
     @property
@@ -63,10 +66,12 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def grid(self) -> float:
+        """Spacing of the grid of released values, a power of two."""
         return math.ldexp(1.0, self._grid_exponent)
 
     @property
     def total_sensitivity(self) -> Sensitivity:
+        """The declared sensitivity plus what rounding to the grid can add."""
         value = self.sensitivity.value + self.grid * self.rounding
         return replace(self.sensitivity, value=value * _ROUNDED_UP)
 
@@ -77,6 +82,33 @@ class AdditiveMechanism(Mechanism):
         (1 + e^epsilon) times the total variation between what is run and the theorem's noise.
         """
         return self._precision_delta_at(self.epsilon)
+
+    @property
+    @abstractmethod
+    def noise_scale(self) -> float:
+        """Scale parameter of the noise, in the units of the vector."""
+
+    @property
+    @abstractmethod
+    def standard_deviation(self) -> float:
+        """Standard deviation of the noise on one coordinate."""
+
+    @property
+    @abstractmethod
+    def expected_norm(self) -> float:
+        """Expected Euclidean norm of the noise over all coordinates."""
+
+    @abstractmethod
+    def survival(self, threshold: npt.ArrayLike) -> Array:
+        """Probability that the noise on one coordinate exceeds `threshold` (of any sign)."""
+
+    @abstractmethod
+    def delta_at(self, epsilon: float) -> float:
+        """Smallest delta that is proved for `epsilon`, finite precision included."""
+
+    @abstractmethod
+    def epsilon_at(self, delta: float) -> float:
+        """Smallest epsilon that is proved for `delta`; infinite where there is none."""
 
     @property
     @abstractmethod
@@ -100,10 +132,12 @@ class AdditiveMechanism(Mechanism):
     def _precision_delta_at(self, epsilon: float) -> float:
         return (1 + math.exp(epsilon)) * self.total_variation
 
-    def _release(self, value: Array, rng: RandomSource) -> Array:
+    def _release(self, value: npt.ArrayLike | SparseSum, rng: RandomSource) -> Array:
+        exact = np.asarray(value, dtype=np.float64)
+        self._require_size(exact.size)
         noise = np.clip(self._noise(rng), -int(_LARGEST_INTEGER), int(_LARGEST_INTEGER))
-        integers = self._on_grid(value) + noise
-        return np.ldexp(integers.astype(np.float64), self._grid_exponent)
+        integers = self._on_grid(exact.ravel()) + noise
+        return np.ldexp(integers.astype(np.float64), self._grid_exponent).reshape(exact.shape)
 
     def _on_grid(self, value: Array) -> Integers:
         """Nearest integers to value/g, clamped (which brings no two values further apart).

@@ -2,34 +2,38 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from skdp._random import RandomSource
 from skdp._validation import positive_integer
-from skdp.privacy.budget import Norm, PrivacyBudget, Sensitivity
+from skdp.mechanisms.statistics import SparseSum
+from skdp.privacy.budget import Norm, Sensitivity
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
+__all__ = ["Array", "Mechanism"]
+
 Array = npt.NDArray[np.float64]
+Released = TypeVar("Released")
 
 
 @dataclass(frozen=True)
-class Mechanism(ABC):
-    """Adds calibrated noise to a vector and releases the sum.
+class Mechanism(ABC, Generic[Released]):
+    """Releases something of a vector, at a stated cost.
 
-    An instance is public: it is a function of declared bounds and the budget alone. Private
-    data enters through `release`, and nowhere else.
+    An instance is public: it is a function of declared bounds and parameters alone. Private data
+    enters through `release`, and nowhere else.
 
     Attributes
     ----------
     sensitivity : Sensitivity
         How far one record moves the vector, as declared (before rounding to the grid).
     size : int
-        Number of coordinates released together.
+        Number of coordinates of the vector.
     """
 
     required_norm: ClassVar[Norm]
@@ -44,48 +48,6 @@ class Mechanism(ABC):
                 f"got {self.sensitivity.norm}."
             )
 
-    @classmethod
-    @abstractmethod
-    def calibrated(cls, sensitivity: Sensitivity, budget: PrivacyBudget, *, size: int) -> Self:
-        """Return the mechanism with the least noise that keeps the budget."""
-
-    @property
-    @abstractmethod
-    def grid(self) -> float:
-        """Spacing of the grid of released values, a power of two."""
-
-    @property
-    @abstractmethod
-    def total_sensitivity(self) -> Sensitivity:
-        """The declared sensitivity plus what rounding to the grid can add."""
-
-    @property
-    @abstractmethod
-    def noise_scale(self) -> float:
-        """Scale parameter of the noise, in the units of the vector."""
-
-    @property
-    @abstractmethod
-    def standard_deviation(self) -> float:
-        """Standard deviation of the noise on one coordinate."""
-
-    @property
-    @abstractmethod
-    def expected_norm(self) -> float:
-        """Expected Euclidean norm of the noise over all coordinates."""
-
-    @abstractmethod
-    def survival(self, threshold: npt.ArrayLike) -> Array:
-        """Probability that the noise on one coordinate exceeds `threshold` (of any sign)."""
-
-    @abstractmethod
-    def delta_at(self, epsilon: float) -> float:
-        """Smallest delta that is proved for `epsilon`, finite precision included."""
-
-    @abstractmethod
-    def epsilon_at(self, delta: float) -> float:
-        """Smallest epsilon that is proved for `delta`; infinite where there is none."""
-
     @property
     @abstractmethod
     def event(self) -> "DpEvent":
@@ -96,26 +58,27 @@ class Mechanism(ABC):
     def theorem(self) -> str:
         """The theorem that the guarantee rests on, with its source."""
 
-    def release(self, value: npt.ArrayLike, rng: RandomSource) -> Array:
-        """Return `value` plus noise, on the grid.
+    def release(self, value: "npt.ArrayLike | SparseSum", rng: RandomSource) -> Released:
+        """Release what the mechanism releases of `value`.
 
         Parameters
         ----------
-        value : array-like with `size` elements
-            The exact statistic. Any shape; the result has the same.
+        value : array-like with `size` elements, or SparseSum for a selection
+            The exact statistic.
         rng : RandomSource
             Where the noise comes from.
 
         Returns
         -------
-        ndarray of float64
-            Integers times `grid`.
+        ndarray of float64 or Selection
+            A noisy vector of the shape of `value`, or the coordinates selected.
         """
-        exact = np.asarray(value, dtype=np.float64)
-        if exact.size != self.size:
-            raise ValueError(f"value must have {self.size} elements, got {exact.size}.")
-        return self._release(exact.ravel(), rng).reshape(exact.shape)
+        return self._release(value, rng)
 
     @abstractmethod
-    def _release(self, value: Array, rng: RandomSource) -> Array:
-        """Release a flat vector of `size` coordinates."""
+    def _release(self, value: "npt.ArrayLike | SparseSum", rng: RandomSource) -> Released:
+        """Check the size of `value` and release."""
+
+    def _require_size(self, size: int) -> None:
+        if size != self.size:
+            raise ValueError(f"value must have {self.size} elements, got {size}.")

@@ -7,13 +7,15 @@ from dp_accounting import DpEvent
 from scipy.optimize import brentq
 
 from skdp._validation import positive
-from skdp.privacy.accounting import epsilon_of
+from skdp.privacy.accounting import epsilon_of, rough_epsilon_of
 from skdp.privacy.budget import PrivacyBudget
 
 __all__ = ["RELATIVE_TOLERANCE", "calibrate"]
 
 RELATIVE_TOLERANCE = 1e-6
 _DOUBLINGS = 200
+# How near the rough search goes before the fine one starts.
+_NEAR = 1e-3
 
 
 def calibrate(
@@ -62,19 +64,21 @@ def calibrate(
     if low >= high:
         raise ValueError(f"bracket must be increasing, got {bracket!r}.")
 
-    def excess(noise: float) -> float:
-        spent = epsilon_of(make_event(noise), budget.delta)
-        # Bounded, because the root finder interpolates; the sign is that of the comparison.
-        ratio = min(max(spent, 1e-300) / budget.epsilon, 1e6)
-        return max(math.log(ratio), 1e-15) if spent > budget.epsilon else min(math.log(ratio), 0)
+    def rough(noise: float) -> float:
+        return _excess(rough_epsilon_of(make_event(noise), budget.delta), budget)
 
-    low, high = _bracketing(low, high, excess)
-    found = brentq(excess, low, high, xtol=low * RELATIVE_TOLERANCE, rtol=RELATIVE_TOLERANCE)
-    step = RELATIVE_TOLERANCE
-    while excess(found) > 0:
-        found *= 1 + step
-        step *= 2
-    return float(found)
+    def fine(noise: float) -> float:
+        return _excess(epsilon_of(make_event(noise), budget.delta), budget)
+
+    low, high = _bracketing(low, high, rough)
+    start = float(brentq(rough, low, high, xtol=low * _NEAR, rtol=_NEAR))
+    return _refined(start, fine)
+
+
+def _excess(spent: float, budget: PrivacyBudget) -> float:
+    """log(spent / budget), bounded for root finders; its sign is that of the comparison."""
+    ratio = math.log(min(max(spent / budget.epsilon, 1e-6), 1e6))
+    return max(ratio, 1e-15) if spent > budget.epsilon else min(ratio, 0.0)
 
 
 def _bracketing(low: float, high: float, excess: Callable[[float], float]) -> tuple[float, float]:
@@ -89,3 +93,23 @@ def _bracketing(low: float, high: float, excess: Callable[[float], float]) -> tu
         "No noise meets the budget exactly: with delta = 0 Gaussian noise never does, and an "
         "event without cost always does."
     )
+
+
+def _refined(noise: float, excess: Callable[[float], float]) -> float:
+    """Secant steps, few because each costs; halving where they leave what is known."""
+    too_little, enough, slope, before = 0.0, math.inf, -1.0, None
+    for _ in range(_DOUBLINGS):
+        value = excess(noise)
+        too_little, enough = (noise, enough) if value > 0 else (too_little, noise)
+        if -RELATIVE_TOLERANCE <= value <= 0 or enough <= too_little * (1 + RELATIVE_TOLERANCE):
+            return enough
+        if before is not None:
+            steep = (value - before[1]) / math.log(noise / before[0])
+            slope = min(max(steep, -20.0), -0.1)
+        before = noise, value
+        # Aimed at the middle of what ends the search.
+        step = -(value + RELATIVE_TOLERANCE / 2) / slope
+        noise *= math.exp(min(max(step, -0.7), 0.7))
+        if not too_little < noise < enough:
+            noise = math.sqrt(too_little * enough)
+    raise ValueError("The cost of the event does not fall with its noise.")

@@ -1,25 +1,42 @@
-"""A composition taken apart, with a bound for each kind of part."""
+"""A composition taken apart, with the bounds that hold for it."""
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from functools import lru_cache
+from typing import Any, Protocol, final
 
-from dp_accounting import DpEvent, PrivacyAccountant, dp_event
-from dp_accounting.pld import PLDAccountant
-from dp_accounting.rdp import RdpAccountant
+import numpy as np
+from dp_accounting import DpEvent, NeighboringRelation, dp_event
 
 from skdp.exceptions import UnsupportedEventError
+from skdp.privacy.event_parts import parts_of
 from skdp.privacy.gaussian_curve import gaussian_delta, gaussian_epsilon
-from skdp.privacy.pure_curve import pure_delta, pure_epsilon, pure_rho
+from skdp.privacy.joint_steps import GaussianNoise, JointStep, PurePicks
+from skdp.privacy.loss_curves import LatticeCurve
+from skdp.privacy.loss_pairs import composed_curve
+from skdp.privacy.parts import Part, StepPart, SubsetPart
+from skdp.privacy.pure_curve import pure_delta, pure_epsilon
+from skdp.privacy.renyi import RenyiCurve
 
-__all__ = ["Parts"]
+__all__ = ["ROUGH", "Bound", "Parts"]
 
-_INTERVAL = 1e-4
-# Cells of a loss distribution over its range, at most: beyond, a convolution takes minutes.
-_CELLS = 500_000
+# Coarseness of a first search; a hundredth of the time, some digits less.
+ROUGH = 16
+# Between whole orders the formula for subsets only interpolates; from 64 to 256 it takes long.
+_SUBSET_ORDERS = (*range(2, 65), 512, 768, 1024)
+_ROUGH_SUBSET_ORDERS = (*range(2, 13), 16, 24, 32, 48, 512, 1024)
+
+
+class Bound(Protocol):
+    """A privacy curve that the composition does not exceed."""
+
+    def delta_at(self, epsilon: float) -> float:
+        """Least delta proved at epsilon >= 0."""
+
+    def epsilon_at(self, delta: float) -> float:
+        """Least epsilon proved at delta in [0, 1]."""
 
 
 @final
@@ -34,126 +51,166 @@ class Parts:
         Infinite where something was not private at all.
     pure : tuple of (epsilon, count)
         Sorted, so that the order of composition cannot matter.
-    others : tuple of (DpEvent, count)
-        What has no closed form here.
+    others : tuple of (Part, count)
+        What has no closed form.
     """
 
     mu: float
     pure: tuple[tuple[float, int], ...]
-    others: tuple[tuple[DpEvent, int], ...]
+    others: tuple[tuple[Part, int], ...]
 
     @classmethod
-    def of(cls, plain: DpEvent) -> "Parts":
+    def of(cls, event: DpEvent) -> "Parts":
         squares: list[float] = []
         pure: Counter[float] = Counter()
-        others = []
-        for leaf, count in _leaves(plain, 1):
-            match leaf:
-                case dp_event.GaussianDpEvent(noise_multiplier=multiplier) if multiplier > 0:
-                    squares.append(count / multiplier / multiplier)
-                case dp_event.GaussianDpEvent() | dp_event.NonPrivateDpEvent():
+        others: Counter[Part] = Counter()
+        for part, count in parts_of(event):
+            match part:
+                case StepPart(step=JointStep(releases=(GaussianNoise(mu=mu),))):
+                    squares.append(count * mu * mu)
+                case StepPart(step=JointStep(releases=(PurePicks(epsilon=epsilon, picks=picks),))):
+                    pure[epsilon] += count * picks
+                case StepPart(step=step) if not step.private:
                     squares.append(math.inf)
-                case dp_event.DiscreteLaplaceDpEvent(sensitivity=1) if leaf.noise_parameter > 0:
-                    pure[leaf.noise_parameter] += count
                 case _:
-                    others.append((leaf, count))
+                    others[part] += count
         mu = math.sqrt(math.fsum(squares)) * (1 + 2.0**-50)
-        return cls(mu, tuple(sorted(pure.items())), tuple(sorted(others, key=repr)))
+        return cls(mu, tuple(sorted(pure.items())), tuple(sorted(others.items(), key=repr)))
 
     @property
-    def pure_sum(self) -> float:
-        """Of the pure epsilons, rounded upwards: half a unit less would not be private."""
-        exact = sum((Fraction(epsilon) * count for epsilon, count in self.pure), Fraction(0))
+    def rho(self) -> float:
+        """Of zero-concentrated DP; rho adds up.
+
+        Raises
+        ------
+        UnsupportedEventError
+            If a part has none.
+        """
+        unknown = [part for part, _ in self.others if part.rho == math.inf]
+        if unknown:
+            raise UnsupportedEventError(f"No rho is known for {unknown[0]}.")
+        return math.fsum(part.rho * count for part, count in self._all)
+
+    def bounds(self, coarseness: int = 1) -> tuple[Bound, ...]:
+        """Return bounds that hold at once: at each point the least of them is proved.
+
+        Parameters
+        ----------
+        coarseness : int, default=1
+            Of the grid; more is faster and says less.
+
+        Raises
+        ------
+        UnsupportedEventError
+            If there is none.
+        """
+        if self.mu == math.inf or not (self.pure or self.others):
+            return (_Sum(0.0, self.mu),)
+        if self._is_one_pure:
+            return (_OnePure(self.pure[0][0]),)
+        whole = _grid(self, coarseness) or _plain(self, coarseness)
+        found = tuple(bound for bound in (whole, _renyi(self)) if bound is not None)
+        if not found:
+            kinds = ", ".join(sorted({str(part) for part, _ in self.others}))
+            raise UnsupportedEventError(f"No bound is known for all of {kinds} together.")
+        return (_Sum(self._guarantee, self.mu), *found)
+
+    @property
+    def _is_one_pure(self) -> bool:
+        return self.mu == 0 and not self.others and sum(count for _, count in self.pure) == 1
+
+    @property
+    def _guarantee(self) -> float:
+        """Of all but the Gaussian part, rounded upwards: half a unit less would not be private."""
+        others = [(part.guarantee, count) for part, count in self.others]
+        if math.inf in (guarantee for guarantee, _ in others):
+            return math.inf
+        terms = (Fraction(epsilon) * count for epsilon, count in (*self.pure, *others))
+        exact = sum(terms, Fraction(0))
         nearest = float(exact)
         return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
     @property
-    def rho(self) -> float:
-        """Of the Gaussian and the pure parts."""
-        pure = (pure_rho(epsilon) * count for epsilon, count in self.pure)
-        return math.fsum([self.mu**2 / 2, *pure])
+    def _all(self) -> tuple[tuple[Part, int], ...]:
+        noise = ((StepPart(JointStep((GaussianNoise(self.mu),))), 1),) if self.mu else ()
+        pure = ((StepPart(JointStep((PurePicks(epsilon),))), count) for epsilon, count in self.pure)
+        return (*noise, *pure, *self.others)
 
-    def exact_delta(self, epsilon: float) -> float | None:
-        if self.mu == math.inf:
+
+@final
+@dataclass(frozen=True)
+class _Sum:
+    """The Gaussian part at what the sum of the pure guarantees leaves over."""
+
+    guarantee: float
+    mu: float
+
+    def delta_at(self, epsilon: float) -> float:
+        if self.mu == math.inf or epsilon < self.guarantee or self.guarantee == math.inf:
             return 1.0
-        if self.others:
-            return None
-        if not self.pure:
-            return gaussian_delta(self.mu, epsilon) if self.mu else 0.0
-        return pure_delta(self.pure[0][0], epsilon) if self._one_pure else None
+        return gaussian_delta(self.mu, epsilon - self.guarantee) if self.mu else 0.0
 
-    def exact_epsilon(self, delta: float) -> float | None:
+    def epsilon_at(self, delta: float) -> float:
+        if delta == 1:
+            return 0.0
         if self.mu == math.inf:
-            return 0.0 if delta == 1 else math.inf
-        if self.others:
-            return None
-        if not self.pure:
-            return gaussian_epsilon(self.mu, delta) if self.mu else 0.0
-        return pure_epsilon(self.pure[0][0], delta) if self._one_pure else None
-
-    def added_delta(self, epsilon: float) -> float:
-        """The Gaussian part at what the sum of the pure epsilons leaves over."""
-        left = epsilon - self.pure_sum
-        if self.others or left < 0:
-            return 1.0
-        return gaussian_delta(self.mu, left) if self.mu else 0.0
-
-    def added_epsilon(self, delta: float) -> float:
-        if self.others:
             return math.inf
-        return self.pure_sum + (gaussian_epsilon(self.mu, delta) if self.mu else 0.0)
-
-    def accountant(self) -> PrivacyAccountant:
-        for accountant, pure in (
-            (PLDAccountant(value_discretization_interval=self._interval), _response_pair),
-            (RdpAccountant(), _concentrated),
-        ):
-            composed = self._composed(pure)
-            if accountant.supports(composed):
-                return accountant.compose(composed)
-        kinds = sorted({type(event).__name__ for event, _ in self.others})
-        raise UnsupportedEventError(f"No accountant has a bound for {', '.join(kinds)} here.")
-
-    @property
-    def _interval(self) -> float:
-        """1e-4, doubled until the range of the privacy loss fits into the cells."""
-        cells = (self.rho + 8 * math.sqrt(2 * self.rho)) / _INTERVAL
-        return _INTERVAL * 2.0 ** max(0, math.ceil(math.log2(max(cells, 1) / _CELLS)))
-
-    def _composed(self, pure_event: Callable[[float], DpEvent]) -> DpEvent:
-        gaussian = [dp_event.GaussianDpEvent(1 / self.mu)] if self.mu else []
-        counted = [(pure_event(epsilon), count) for epsilon, count in self.pure]
-        repeated = [dp_event.SelfComposedDpEvent(*item) for item in (*counted, *self.others)]
-        return dp_event.ComposedDpEvent([*gaussian, *repeated])
-
-    @property
-    def _one_pure(self) -> bool:
-        return self.mu == 0 and sum(count for _, count in self.pure) == 1
+        return self.guarantee + (gaussian_epsilon(self.mu, delta) if self.mu else 0.0)
 
 
-def _leaves(event: DpEvent, count: int) -> Iterator[tuple[DpEvent, int]]:
-    match event:
-        case dp_event.NoOpDpEvent():
-            return
-        case dp_event.ComposedDpEvent():
-            for part in event.events:
-                yield from _leaves(part, count)
-        case dp_event.SelfComposedDpEvent():
-            yield from _leaves(event.event, count * _repetitions(event.count))
-        case _ if count:
-            yield event, count
+@final
+@dataclass(frozen=True)
+class _OnePure:
+    """One release of which only a pure guarantee is known."""
+
+    guarantee: float
+
+    def delta_at(self, epsilon: float) -> float:
+        return pure_delta(self.guarantee, epsilon)
+
+    def epsilon_at(self, delta: float) -> float:
+        return pure_epsilon(self.guarantee, delta)
 
 
-def _repetitions(count: int) -> int:
-    if count != int(count) or count < 0:
-        raise UnsupportedEventError(f"An event cannot be repeated {count!r} times.")
-    return int(count)
+@final
+@dataclass(frozen=True)
+class _Library:
+    """What dp_accounting's Renyi accountant says."""
+
+    accountant: Any
+
+    def delta_at(self, epsilon: float) -> float:
+        return float(self.accountant.get_delta(min(epsilon, 1e6)))
+
+    def epsilon_at(self, delta: float) -> float:
+        return float(self.accountant.get_epsilon(delta))
 
 
-def _response_pair(epsilon: float) -> DpEvent:
-    """The randomised response pair, in the form that `accountant_event` gives it."""
-    return dp_event.DiscreteLaplaceDpEvent(epsilon, 1)
+# A plan is priced again when it is stated, and its curve drawn.
+@lru_cache(maxsize=8)
+def _grid(parts: Parts, coarseness: int) -> LatticeCurve | None:
+    pairs = [(part.curves(coarseness), count) for part, count in parts._all]
+    known = [(curves, count) for curves, count in pairs if curves is not None]
+    return composed_curve(known, coarseness) if len(known) == len(pairs) else None
 
 
-def _concentrated(epsilon: float) -> DpEvent:
-    return dp_event.ZCDpEvent(pure_rho(epsilon))
+@lru_cache(maxsize=8)
+def _renyi(parts: Parts) -> RenyiCurve | None:
+    pairs = [(part.renyi(), count) for part, count in parts._all]
+    known = [divergences * count for divergences, count in pairs if divergences is not None]
+    return RenyiCurve(np.sum(known, axis=0)) if len(known) == len(pairs) else None
+
+
+@lru_cache(maxsize=8)
+def _plain(parts: Parts, coarseness: int) -> Bound | None:
+    from dp_accounting.rdp import RdpAccountant
+
+    pairs = [(part.plain(), count) for part, count in parts._all]
+    known = [dp_event.SelfComposedDpEvent(event, count) for event, count in pairs if event]
+    accountant = RdpAccountant()
+    if any(isinstance(part, SubsetPart) for part, _ in parts.others):
+        orders = _SUBSET_ORDERS if coarseness == 1 else _ROUGH_SUBSET_ORDERS
+        accountant = RdpAccountant(orders, NeighboringRelation.REPLACE_ONE)
+    whole = dp_event.ComposedDpEvent(known)
+    possible = len(known) == len(pairs) and accountant.supports(whole)
+    return _Library(accountant.compose(whole)) if possible else None

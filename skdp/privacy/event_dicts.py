@@ -7,7 +7,7 @@ import attr
 from dp_accounting import DpEvent, dp_event
 
 from skdp.exceptions import UnsupportedEventError
-from skdp.privacy.events import OUR_EVENTS, PLAIN_EVENTS
+from skdp.privacy.events import OUR_EVENTS, PLAIN_EVENTS, SAMPLED_EVENTS
 
 __all__ = ["event_from_dict", "event_to_dict"]
 
@@ -16,11 +16,11 @@ _BY_NAME: dict[str, type[DpEvent]] = {
     for kind in (
         *OUR_EVENTS,
         *PLAIN_EVENTS,
+        *SAMPLED_EVENTS,
         dp_event.NoOpDpEvent,
         dp_event.NonPrivateDpEvent,
         dp_event.ComposedDpEvent,
         dp_event.SelfComposedDpEvent,
-        dp_event.PoissonSampledDpEvent,
     )
 }
 
@@ -36,13 +36,13 @@ def event_to_dict(event: DpEvent) -> dict[str, Any]:
     Examples
     --------
     >>> event_to_dict(dp_event.GaussianDpEvent(2.0))
-    {'kind': 'GaussianDpEvent', 'noise_multiplier': 2.0}
+    {'type': 'GaussianDpEvent', 'noise_multiplier': 2.0}
     """
     name = type(event).__name__
     if _BY_NAME.get(name) is not type(event):
         raise UnsupportedEventError(f"{name} has no written form here.")
     fields = {field.name: getattr(event, field.name) for field in attr.fields(type(event))}
-    return {"kind": name, **{key: _written(value) for key, value in fields.items()}}
+    return {"type": name, **{key: _written(value) for key, value in fields.items()}}
 
 
 def event_from_dict(written: dict[str, Any]) -> DpEvent:
@@ -55,13 +55,13 @@ def event_from_dict(written: dict[str, Any]) -> DpEvent:
 
     Examples
     --------
-    >>> event_from_dict({"kind": "GaussianDpEvent", "noise_multiplier": 2.0})
+    >>> event_from_dict({"type": "GaussianDpEvent", "noise_multiplier": 2.0})
     GaussianDpEvent(noise_multiplier=2.0)
     """
-    fields = {key: _read(value) for key, value in written.items() if key != "kind"}
-    kind = _BY_NAME.get(written.get("kind", ""))
+    fields = {key: _read(value) for key, value in written.items() if key != "type"}
+    kind = _BY_NAME.get(written.get("type", ""))
     if kind is None:
-        raise UnsupportedEventError(f"No event is called {written.get('kind')!r}.")
+        raise UnsupportedEventError(f"No event is called {written.get('type')!r}.")
     return kind(**fields)
 
 

@@ -16,6 +16,8 @@ from dp_accounting import DpEvent, dp_event
 
 from skdp.exceptions import UnsupportedEventError
 from skdp.privacy.budget import Neighbours
+from skdp.privacy.event_fields import positive_field, probability_field
+from skdp.privacy.step_events import SelectionDpEvent, SelectionKind
 
 __all__ = [
     "GaussianReleaseDpEvent",
@@ -25,16 +27,6 @@ __all__ = [
     "precision_delta_of",
     "relation_of",
 ]
-
-
-def _positive(_: Any, attribute: Any, value: float) -> None:
-    if not 0 < value < math.inf:
-        raise ValueError(f"{attribute.name} must be a finite number above 0, got {value!r}.")
-
-
-def _probability(_: Any, attribute: Any, value: float) -> None:
-    if not 0 <= value < 1:
-        raise ValueError(f"{attribute.name} must be in [0, 1), got {value!r}.")
 
 
 class ReleaseNorm(Enum):
@@ -78,11 +70,11 @@ class GaussianReleaseDpEvent(DpEvent):
     1.0
     """
 
-    sensitivity: float = attr.ib(validator=_positive)
+    sensitivity: float = attr.ib(validator=positive_field)
     norm: ReleaseNorm = attr.ib(converter=ReleaseNorm, validator=_euclidean)
     neighbours: Neighbours = attr.ib(converter=Neighbours)
-    noise_std: float = attr.ib(validator=_positive)
-    delta: float = attr.ib(default=0.0, validator=_probability)
+    noise_std: float = attr.ib(validator=positive_field)
+    delta: float = attr.ib(default=0.0, validator=probability_field)
 
 
 @attr.s(frozen=True, slots=True, auto_attribs=True)
@@ -112,12 +104,12 @@ class PureReleaseDpEvent(DpEvent):
     0.462
     """
 
-    epsilon: float = attr.ib(validator=_positive)
-    delta: float = attr.ib(validator=_probability)
-    sensitivity: float = attr.ib(validator=_positive)
+    epsilon: float = attr.ib(validator=positive_field)
+    delta: float = attr.ib(validator=probability_field)
+    sensitivity: float = attr.ib(validator=positive_field)
     norm: ReleaseNorm = attr.ib(converter=ReleaseNorm)
     neighbours: Neighbours = attr.ib(converter=Neighbours)
-    noise_scale: float = attr.ib(validator=_positive)
+    noise_scale: float = attr.ib(validator=positive_field)
 
 
 # Events that name their own pair, as dp_accounting reads them under ADD_OR_REMOVE_ONE.
@@ -128,7 +120,8 @@ PLAIN_EVENTS = (
     dp_event.MixtureOfGaussiansDpEvent,
     dp_event.ZCDpEvent,
 )
-OUR_EVENTS = (GaussianReleaseDpEvent, PureReleaseDpEvent)
+OUR_EVENTS = (GaussianReleaseDpEvent, PureReleaseDpEvent, SelectionDpEvent)
+SAMPLED_EVENTS = (dp_event.PoissonSampledDpEvent, dp_event.SampledWithoutReplacementDpEvent)
 
 
 def accountant_event(event: DpEvent) -> DpEvent:
@@ -140,9 +133,13 @@ def accountant_event(event: DpEvent) -> DpEvent:
       -epsilon. It is written as the discrete Laplace event of sensitivity 1, which has exactly
       this pair. dp_accounting's randomised response event is refused under `ADD_OR_REMOVE_ONE`
       and means another, weaker pair under `REPLACE_SPECIAL`; a Laplace event is no bound at all.
+    * Pure picks become as many such pairs. Bounded-range picks have no event of their own: they
+      become zero-concentrated DP, rho = epsilon^2 / 8 each (Cesar and Rogers, 2021), which the
+      PLD accountant refuses, rightly: a Gaussian of that rho does not dominate them.
     * Events of dp_accounting stay as they are.
 
-    The finite-precision deltas are dropped here; `precision_delta_of` sums them.
+    Samples without replacement are for the Renyi accountant under `REPLACE_ONE`, which reads
+    Gaussians as said here. The finite-precision deltas are dropped; `precision_delta_of` sums them.
 
     Parameters
     ----------
@@ -157,8 +154,8 @@ def accountant_event(event: DpEvent) -> DpEvent:
     Raises
     ------
     UnsupportedEventError
-        If the event is unknown, mixes neighbouring relations, or subsamples a replace-one
-        release (whose subsampled pair is another one).
+        If the event is unknown, mixes neighbouring relations, or takes a Poisson sample of a
+        replace-one release (whose pair is another one) or of a selection.
 
     Examples
     --------
@@ -212,16 +209,14 @@ def precision_delta_of(event: DpEvent) -> float:
     >>> precision_delta_of(PureReleaseDpEvent(1.0, 1e-30, 2.0, "l2", "replace-one", 2.0))
     1e-30
     """
+    if type(event) in OUR_EVENTS:
+        return float(event.delta)
     match event:
-        case GaussianReleaseDpEvent() | PureReleaseDpEvent():
-            return float(event.delta)
         case dp_event.ComposedDpEvent():
             return math.fsum(map(precision_delta_of, event.events))
         case dp_event.SelfComposedDpEvent():
             return float(event.count) * precision_delta_of(event.event)
-        case dp_event.PoissonSampledDpEvent():
-            return precision_delta_of(event.event)
-    return 0.0
+    return precision_delta_of(event.event) if type(event) in SAMPLED_EVENTS else 0.0
 
 
 def _translated(event: DpEvent) -> DpEvent:
@@ -230,11 +225,31 @@ def _translated(event: DpEvent) -> DpEvent:
             return dp_event.GaussianDpEvent(event.noise_std / event.sensitivity)
         case PureReleaseDpEvent():
             return dp_event.DiscreteLaplaceDpEvent(event.epsilon, 1)
+        case SelectionDpEvent(kind=SelectionKind.PURE):
+            pick = dp_event.DiscreteLaplaceDpEvent(event.epsilon, 1)
+            return dp_event.SelfComposedDpEvent(pick, event.picks)
+        case SelectionDpEvent():
+            return dp_event.ZCDpEvent(event.picks * event.epsilon**2 / 8)
         case dp_event.ComposedDpEvent():
             return dp_event.ComposedDpEvent([_translated(part) for part in event.events])
-        case dp_event.SelfComposedDpEvent() | dp_event.PoissonSampledDpEvent():
-            return attr.evolve(event, event=_translated(event.event))
+        case dp_event.PoissonSampledDpEvent():
+            _refuse_sampled(event.event)
+    if type(event) in (dp_event.SelfComposedDpEvent, *SAMPLED_EVENTS):
+        return attr.evolve(event, event=_translated(event.event))
     return event
+
+
+def _refuse_sampled(event: DpEvent) -> None:
+    if relation_of(event) is Neighbours.REPLACE_ONE:
+        raise UnsupportedEventError(
+            "Poisson subsampling of a replace-one release has a pair of its own, which is not an "
+            "event of dp_accounting; `epsilon_of` and `delta_of` price it."
+        )
+    if "SelectionDpEvent" in repr(event):
+        raise UnsupportedEventError(
+            "No accountant of dp_accounting prices a selection in a sample; `epsilon_of` and "
+            "`delta_of` do."
+        )
 
 
 def _relations(event: DpEvent) -> set[Neighbours]:
@@ -242,23 +257,11 @@ def _relations(event: DpEvent) -> set[Neighbours]:
         return {event.neighbours}
     if type(event) in PLAIN_EVENTS:
         return {Neighbours.ADD_OR_REMOVE_ONE}
+    if type(event) in (dp_event.SelfComposedDpEvent, *SAMPLED_EVENTS):
+        return _relations(event.event)
     match event:
         case dp_event.NoOpDpEvent() | dp_event.NonPrivateDpEvent():
             return set()
         case dp_event.ComposedDpEvent():
             return set().union(*map(_relations, event.events))
-        case dp_event.SelfComposedDpEvent():
-            return _relations(event.event)
-        case dp_event.PoissonSampledDpEvent():
-            return _subsampled_relations(event)
     raise UnsupportedEventError(f"No accountant here knows {type(event).__name__}.")
-
-
-def _subsampled_relations(event: DpEvent) -> set[Neighbours]:
-    relations = _relations(event.event)
-    if Neighbours.REPLACE_ONE in relations:
-        raise UnsupportedEventError(
-            "Poisson subsampling of a replace-one release has a pair of its own, which no "
-            "event here describes; account for it under zero-out or add-or-remove-one."
-        )
-    return relations

@@ -7,17 +7,20 @@ delta, and a root that was found is moved until the inequality that it stands fo
 import math
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri
 
 from skdp._validation import non_negative, positive
 
-__all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_mu"]
+__all__ = ["gaussian_delta", "gaussian_deltas", "gaussian_epsilon", "gaussian_mu"]
 
 _UNIT = 2.0**-52
 _SMALLEST = math.ulp(0.0)
 _LARGEST_MU = 1e150
 _SMALLEST_DELTA = 1e-300
+_BEYOND = 1e-310
 _TIGHT = {"xtol": _SMALLEST, "rtol": 4 * _UNIT, "maxiter": 300}
 
 
@@ -58,6 +61,33 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         mirrored = math.exp(epsilon) * gaussian_delta(mu, -epsilon)
         return min(1.0, -math.expm1(epsilon) + mirrored + 2 * _UNIT)
     return _delta_rounded_up(mu, epsilon)
+
+
+def gaussian_deltas(mu: float, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`gaussian_delta` at many epsilon >= 0 at once, rounded upwards like it.
+
+    Examples
+    --------
+    >>> from skdp.privacy.gaussian_curve import gaussian_deltas
+    >>> gaussian_deltas(1.0, np.array([0.0, 1.0])).round(6)
+    array([0.382925, 0.126937])
+    """
+    half, shift = mu / 2, epsilons / mu
+    a = half - shift
+    # Four roundings may have gone into epsilon itself; beyond 38 the curve is below 1e-300.
+    rounding = 8 * _UNIT * (half + shift)
+    near = a > -38
+    inner = np.where(near, a, -38.0)
+    density = np.exp(-inner * inner / 2) / 2
+    below = density * erfcx((mu - inner) / math.sqrt(2))
+    above = np.where(inner < 0, density * erfcx(-np.minimum(inner, 0) / math.sqrt(2)), ndtr(inner))
+    common = 8 * (_UNIT + np.abs(inner) * rounding)
+    cancelled = 16 * (_UNIT + rounding / np.maximum(1.0, np.abs(inner))) * above
+    difference = np.maximum(above - below, 0.0) * (1 + common) + cancelled
+    phi = density * math.sqrt(2 / math.pi)
+    tangent = mu * (phi + inner * above) * (1 + common) + 16 * _UNIT * mu * phi * (1 + inner**2)
+    rounded_up = np.minimum(np.minimum(difference, tangent) + _SMALLEST, 1.0)
+    return np.where(near, rounded_up, _BEYOND)
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:

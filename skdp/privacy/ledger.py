@@ -33,15 +33,20 @@ class LedgerEntry:
         What it was for.
     statement : PrivacyStatement
         What was promised; its `budget` is what was charged.
+    covered_by : str or None, default=None
+        Why nothing was charged: the assumption under which an earlier entry covers this one.
     """
 
     purpose: str
     statement: PrivacyStatement
+    covered_by: str | None = None
 
     @property
-    def budget(self) -> PrivacyBudget:
+    def charged(self) -> Spending:
         """What was charged."""
-        return self.statement.budget
+        if self.covered_by is not None:
+            return Spending(0.0, 0.0)
+        return Spending(self.statement.budget.epsilon, self.statement.budget.delta)
 
 
 @runtime_checkable
@@ -58,6 +63,9 @@ class Ledger(Protocol):
         ValueError
             If the statement's neighbouring relation is not the ledger's.
         """
+
+    def cover(self, statement: PrivacyStatement, *, purpose: str, assumption: str) -> None:
+        """Enter, at no cost, a release that an earlier entry covers under an assumption."""
 
     @property
     def remaining(self) -> Spending:
@@ -150,20 +158,24 @@ class InMemoryLedger:
     @property
     def spent(self) -> Spending:
         """The sums of what was charged."""
-        epsilon, delta = _sums(entry.budget for entry in self.history)
+        epsilon, delta = _sums(entry.charged for entry in self.history)
         return Spending(float(epsilon), float(delta))
 
     @property
     def remaining(self) -> Spending:
         """The cap minus what was charged."""
-        epsilon, delta = _sums(entry.budget for entry in self.history)
+        epsilon, delta = _sums(entry.charged for entry in self.history)
         cap = self._cap
         return Spending(float(_exact(cap.epsilon) - epsilon), float(_exact(cap.delta) - delta))
 
     @property
     def finite_precision(self) -> float:
         """Sum of the deltas that pure requests have on a computer; beside the cap on delta."""
-        return math.fsum(e.statement.delta for e in self.history if e.budget.delta == 0)
+        return math.fsum(
+            entry.statement.delta
+            for entry in self.history
+            if entry.covered_by is None and entry.charged.delta == 0
+        )
 
     def spend(self, statement: PrivacyStatement, *, purpose: str) -> None:
         """Charge a release before it is made, or raise and charge nothing.
@@ -185,17 +197,38 @@ class InMemoryLedger:
             If this is a copy of the ledger in a forked process.
         """
         self._refuse_forks()
+        self._refuse_other_relations(statement, purpose)
+        with self._lock:
+            self._refuse_overspending(statement.budget, purpose)
+            self._entries.append(LedgerEntry(purpose, statement))
+
+    def cover(self, statement: PrivacyStatement, *, purpose: str, assumption: str) -> None:
+        """Enter, at no cost, a release that an earlier entry covers under an assumption.
+
+        Parameters
+        ----------
+        statement : PrivacyStatement
+            What is promised.
+        purpose : str
+            What it is for.
+        assumption : str
+            Why it costs nothing, such as that no record is in two chunks.
+        """
+        self._refuse_forks()
+        self._refuse_other_relations(statement, purpose)
+        with self._lock:
+            self._entries.append(LedgerEntry(purpose, statement, covered_by=assumption))
+
+    def _refuse_other_relations(self, statement: PrivacyStatement, purpose: str) -> None:
         if statement.neighbours is not self._neighbours:
             raise ValueError(
                 f"This ledger counts {self._neighbours.value} guarantees; "
                 f"{purpose} is stated for {statement.neighbours.value}, which do not add up."
             )
-        with self._lock:
-            self._refuse_overspending(statement.budget, purpose)
-            self._entries.append(LedgerEntry(purpose, statement))
 
     def _refuse_overspending(self, asked: PrivacyBudget, purpose: str) -> None:
-        epsilon, delta = _sums([*(entry.budget for entry in self._entries), asked])
+        asked_for = Spending(asked.epsilon, asked.delta)
+        epsilon, delta = _sums([*(entry.charged for entry in self._entries), asked_for])
         if epsilon > _exact(self._cap.epsilon) or delta > _exact(self._cap.delta):
             raise BudgetExceededError(
                 f"{purpose} asks for epsilon = {asked.epsilon:g}, delta = {asked.delta:g}, which "
@@ -231,7 +264,7 @@ class InMemoryLedger:
         return f"InMemoryLedger({cap.epsilon:g}, {cap.delta:g}, {self._neighbours.value})"
 
 
-def _sums(budgets: Iterable[PrivacyBudget]) -> tuple[Fraction, Fraction]:
+def _sums(budgets: Iterable[Spending]) -> tuple[Fraction, Fraction]:
     epsilon = delta = Fraction(0)
     for budget in budgets:
         epsilon += _exact(budget.epsilon)

@@ -5,9 +5,12 @@ The worst mechanism with a pure guarantee is binary randomised response.
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from skdp._validation import non_negative, positive
 
-__all__ = ["pure_delta", "pure_epsilon", "pure_rho"]
+__all__ = ["pure_delta", "pure_epsilon", "pure_renyi", "pure_rho"]
 
 _ROUNDING = 2.0**-49
 
@@ -92,3 +95,23 @@ def pure_rho(epsilon: float) -> float:
     0.4621
     """
     return epsilon * math.tanh(epsilon / 2)
+
+
+def pure_renyi(epsilon: float, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log((e^(a epsilon) + e^((1-a) epsilon)) / (1 + e^epsilon)) / (a - 1) at each order a.
+
+    The greatest Renyi divergence of epsilon-DP mechanisms, that of randomised response, rounded
+    upwards (Mironov, 2017, Proposition 5).
+
+    Examples
+    --------
+    >>> pure_renyi(1.0, np.array([2.0, 1e6])).round(4)
+    array([0.7353, 1.    ])
+    """
+    rest = orders - 1
+    exact = np.logaddexp(orders * epsilon, -rest * epsilon) - np.logaddexp(0.0, epsilon)
+    rounded_up = (exact + _ROUNDING * (1 + orders * epsilon)) / rest
+    found: NDArray[np.float64] = np.minimum(
+        rounded_up, orders * pure_rho(epsilon) * (1 + _ROUNDING)
+    )
+    return found

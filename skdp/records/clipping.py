@@ -104,6 +104,30 @@ def _clip_sparse(X: Any, row_norm: float, share_index: bool) -> Any:
     return clipped
 
 
+def canonical_rows(X: Any) -> Any:
+    """Return X with contiguous rows: C order, or CSR without duplicate entries.
+
+    X itself where it is so already, otherwise a copy; each row of it is a function of that row
+    alone, bit for bit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> twice = sparse.csr_matrix((np.ones(2), np.zeros(2, dtype=int), [0, 2]), shape=(1, 3))
+    >>> canonical_rows(twice).nnz
+    1
+    """
+    if not sparse.issparse(X):
+        return np.ascontiguousarray(X)
+    if X.has_canonical_format:
+        return X
+    canonical = X.copy()
+    with np.errstate(all="ignore"):
+        _sum_duplicates(canonical)
+    return canonical
+
+
 def _sum_duplicates(X: Any) -> None:
     """Sum the duplicate entries of each row, in an order that only this row decides.
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skdp.exceptions import CertificationError
-from skdp.mechanisms import Mechanism
+from skdp.mechanisms.additive import AdditiveMechanism
 from skdp.objectives import ElasticNet, Loss, Objective
 from skdp.privacy.budget import Neighbours, PrivacyBudget, Sensitivity
 from skdp.records import Records
@@ -33,13 +33,13 @@ class OutputPerturbationPlan:
         What is minimised, and the tolerance that the solver reaches on every input.
     sensitivity : Sensitivity
         How far one record moves the certified minimiser, tolerance included.
-    mechanism : Mechanism
+    mechanism : AdditiveMechanism
         Releases all coefficients of all outputs and the intercept in one draw.
     """
 
     problem: Problem
     sensitivity: Sensitivity
-    mechanism: Mechanism
+    mechanism: AdditiveMechanism
 
     @classmethod
     def for_penalty(

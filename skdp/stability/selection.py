@@ -8,13 +8,13 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 
 from skdp._validation import non_negative
-from skdp.mechanisms import Mechanism
+from skdp.mechanisms.additive import AdditiveMechanism
 
 Array = npt.NDArray[np.float64]
 
 
 def noise_threshold(
-    mechanism: Mechanism, n_weights: int, expected_false_positives: float = 1.0
+    mechanism: AdditiveMechanism, n_weights: int, expected_false_positives: float = 1.0
 ) -> float:
     """Smallest threshold that noise alone passes at most so often in expectation.
 
@@ -46,7 +46,9 @@ class WeightThreshold:
         non_negative(threshold=self.value)
 
     @classmethod
-    def named(cls, threshold: float | str | None, mechanism: Mechanism, n_weights: int) -> Self:
+    def named(
+        cls, threshold: float | str | None, mechanism: AdditiveMechanism, n_weights: int
+    ) -> Self:
         """Turn the estimators' parameter into a threshold."""
         if threshold is None:
             return cls()
@@ -58,7 +60,7 @@ class WeightThreshold:
         """Return `weights` with the small ones set to zero."""
         return np.where(np.abs(weights) >= self.value, weights, 0.0)
 
-    def flip_probability(self, weight: npt.ArrayLike, mechanism: Mechanism) -> Array:
+    def flip_probability(self, weight: npt.ArrayLike, mechanism: AdditiveMechanism) -> Array:
         """Probability that the decision to keep a weight differs from ``weight != 0``."""
         size = np.abs(np.asarray(weight, dtype=np.float64))
         missed = mechanism.survival(size - self.value) - mechanism.survival(size + self.value)

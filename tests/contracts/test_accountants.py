@@ -210,8 +210,7 @@ def test_what_is_not_private_has_no_finite_cost():
     [
         dp_event.UnsupportedDpEvent(),
         ComposedDpEvent([gaussian(1.0), gaussian(1.0, neighbours="zero-out")]),
-        PoissonSampledDpEvent(0.1, pure(1.0, neighbours="zero-out")),
-        PoissonSampledDpEvent(0.1, gaussian(1.0)),
+        PoissonSampledDpEvent(0.1, ZCDpEvent(0.1)),
         SelfComposedDpEvent(gaussian(1.0), -1),
         SelfComposedDpEvent(gaussian(1.0), 1.5),
     ],
@@ -228,6 +227,37 @@ def test_events_that_only_the_renyi_accountant_knows_are_priced_by_it():
     assert epsilon_of(zcdp, 1e-6) == pytest.approx(expected, rel=1e-6)
     exact = epsilon_of(ComposedDpEvent([GaussianDpEvent(0.2**-0.5), GaussianDpEvent(5.0)]), 1e-6)
     assert exact <= expected
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        dp_event.LaplaceDpEvent(2.0),
+        dp_event.DiscreteLaplaceDpEvent(0.3, 3),
+        dp_event.MixtureOfGaussiansDpEvent(1.5, [0.0, 1.0], [0.9, 0.1]),
+        PoissonSampledDpEvent(0.2, dp_event.LaplaceDpEvent(1.0)),
+    ],
+    ids=str,
+)
+def test_events_of_dp_accounting_cost_what_its_accountant_says(event):
+    run = ComposedDpEvent([SelfComposedDpEvent(event, 5), GaussianDpEvent(3.0)])
+    expected = PLDAccountant().compose(run).get_epsilon(1e-5)
+    assert epsilon_of(run, 1e-5) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        dp_event.LaplaceDpEvent(0.0),
+        dp_event.DiscreteLaplaceDpEvent(0.0, 1),
+        dp_event.MixtureOfGaussiansDpEvent(0.0, [1.0], [1.0]),
+        PoissonSampledDpEvent(0.2, GaussianDpEvent(0.0)),
+        PoissonSampledDpEvent(0.2, NonPrivateDpEvent()),
+    ],
+    ids=str,
+)
+def test_a_release_without_noise_is_not_private(event):
+    assert epsilon_of(event, 0.5) == math.inf
 
 
 def test_finite_precision_is_taken_off_delta_first():

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skdp.linear_model
-from tests.support.instances import ESTIMATORS, classifiers, regressors
+from tests.support.instances import ESTIMATORS, classifiers, private_sgd, regressors
 
 WEIGHTS_ARE_NOT_REPETITIONS = (
     "Repeated rows are other data: another public n, another sensitivity, other noise."
@@ -19,7 +19,8 @@ EXPECTED_FAILURES = {
 
 
 def expected_failures(estimator):
-    return EXPECTED_FAILURES
+    weighted = "sample_weight" in inspect.signature(estimator.fit).parameters
+    return EXPECTED_FAILURES if weighted else {}
 
 
 def test_every_public_estimator_is_listed():
@@ -32,7 +33,7 @@ def test_every_public_estimator_is_listed():
 
 
 #: The fast suite checks the defaults and each loss; the rest of the product runs under `slow`.
-ALL = (*classifiers(), *regressors())
+ALL = (*classifiers(), *regressors(), *private_sgd())
 FAST = tuple({(type(e), e.loss): e for e in reversed(ALL)}.values())
 
 

@@ -2,7 +2,12 @@
 
 import itertools
 
-from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
+from skdp.linear_model import (
+    PrivateElasticNet,
+    PrivateElasticNetClassifier,
+    SparseDPSGDClassifier,
+    SparseDPSGDRegressor,
+)
 
 CLASSIFIER_LOSSES = ("log_loss", "huber_hinge", "squared_hinge")
 REGRESSOR_LOSSES = ("huber", "squared_error")
@@ -31,4 +36,21 @@ def regressors():
 
 
 #: One instance of every public estimator; a guard test fails when a class is missing.
-ESTIMATORS = (PrivateElasticNetClassifier(), PrivateElasticNet())
+ESTIMATORS = (
+    PrivateElasticNetClassifier(),
+    PrivateElasticNet(),
+    SparseDPSGDClassifier(),
+    SparseDPSGDRegressor(),
+)
+
+
+def private_sgd():
+    """DP-SGD estimators: the defaults first, then each selector, sampling and loss."""
+    yield SparseDPSGDClassifier()
+    yield SparseDPSGDRegressor()
+    for selector in ("gaussian", "exponential", "sparse_vector", "adafest"):
+        yield SparseDPSGDClassifier(selector=selector)
+    for sampling in ("shuffled", "full"):
+        yield SparseDPSGDClassifier(sampling=sampling)
+    yield SparseDPSGDClassifier(loss="squared_hinge", optimizer="adam")
+    yield SparseDPSGDRegressor(alpha=0.1, fit_intercept=False)

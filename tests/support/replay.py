@@ -5,14 +5,16 @@ both fits, everything else that leaves a fit must be the same too, and each inpu
 by its declared sensitivity at most (the technique of Cebere et al. 2026).
 """
 
+import copy
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.base import clone
 
 from skdp.mechanisms import Mechanism
+from skdp.mechanisms.statistics import SparseSum
 
 
 @dataclass
@@ -40,6 +42,9 @@ class RecordingLedger:
     def spend(self, statement, *, purpose):
         self.spent.append((purpose, statement.to_dict()))
 
+    def cover(self, statement, *, purpose, assumption):
+        self.spent.append((purpose, statement.to_dict(), assumption))
+
 
 @contextmanager
 def frozen_releases(trace, outputs=None):
@@ -49,16 +54,22 @@ def frozen_releases(trace, outputs=None):
     def release(self, value, rng):
         place = len(trace.inputs)
         trace.mechanisms.append(self)
-        trace.inputs.append(np.array(value, dtype=np.float64, copy=True))
-        given = original(self, value, rng) if outputs is None else outputs[place].copy()
-        trace.outputs.append(given.copy())
-        return given
+        trace.inputs.append(_dense(value))
+        given = original(self, value, rng) if outputs is None else outputs[place]
+        trace.outputs.append(copy.deepcopy(given))
+        return copy.deepcopy(given)
 
     Mechanism.release = release
     try:
         yield
     finally:
         Mechanism.release = original
+
+
+def _dense(value):
+    """Return a released value as an array; sums of tests have few coordinates."""
+    exact = value.toarray() if isinstance(value, SparseSum) else value
+    return np.array(exact, dtype=np.float64, copy=True)
 
 
 def fit_trace(estimator, data, outputs=None):
@@ -99,10 +110,14 @@ def same(first, second):
     return type(first) is type(second) and first == second
 
 
-def violations(estimator, data, neighbour):
-    """Return sentences on how a pair of neighbouring data sets can be told apart; [] for none."""
+def violations(estimator, data, neighbour, *, around_neighbour=nullcontext):
+    """Return sentences on how a pair of neighbouring data sets can be told apart; [] for none.
+
+    `around_neighbour` is a context for the second fit, such as one that nulls a record.
+    """
     recorded = fit_trace(estimator, data)
-    replayed = fit_trace(estimator, neighbour, recorded.outputs)
+    with around_neighbour():
+        replayed = fit_trace(estimator, neighbour, recorded.outputs)
     # An admissible fit has no outcome but the release; and two refusals would compare as equal.
     found = [f"the fit raised {trace.error}" for trace in (recorded, replayed) if trace.error]
     if len(recorded.inputs) != len(replayed.inputs):

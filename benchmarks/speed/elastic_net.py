@@ -10,7 +10,7 @@ happened, so that the true ratio is smaller. Its penalty spares the intercept.
 
 Requirement: at most 3 times scikit-learn (its fastest solver for l1_ratio = 0).
 
-Usage: python benchmarks/speed.py [--turns 5]
+Usage: python -m benchmarks.speed.elastic_net [--turns 5]
 """
 
 import os
@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import synthetic
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from timing import Pair, machine
 
+from benchmarks import synthetic
+from benchmarks.timing import Pair, machine
 from skdp.linear_model import PrivateElasticNetClassifier
 
 TOL = 1e-8

@@ -1,0 +1,1 @@
+"""Time and memory; run as ``python -m benchmarks.speed.NAME``."""

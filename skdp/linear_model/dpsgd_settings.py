@@ -1,0 +1,143 @@
+"""From the parameters of a DP-SGD estimator to the objects that run: the border of strings."""
+
+from skdp.exceptions import UnsupportedEventError
+from skdp.training import (
+    SGD,
+    Adam,
+    AllCoordinates,
+    ConstantNoise,
+    CoordinateSelector,
+    ExponentialSelector,
+    FixedSizeWithoutReplacement,
+    FullBatch,
+    GaussianSelector,
+    NoisyMaxSelector,
+    PermuteAndFlipSelector,
+    PoissonSampler,
+    Sampler,
+    ShuffledBatches,
+    SparseVectorSelector,
+    SurvivorSelector,
+    TrainingPlan,
+)
+from skdp.training.automatic import PublicFacts
+from skdp.training.linear_run import LinearRun
+
+OPTIMIZERS = {"sgd": SGD, "adam": Adam}
+SAMPLERS = {
+    "poisson": PoissonSampler.of_batch_size,
+    "shuffled": ShuffledBatches,
+    "fixed_size": FixedSizeWithoutReplacement,
+    "full": lambda batch_size, n_records: FullBatch(n_records),
+}
+SELECTORS = {
+    "gaussian": GaussianSelector,
+    "exponential": ExponentialSelector,
+    "noisy_max": NoisyMaxSelector,
+    "permute_and_flip": PermuteAndFlipSelector,
+    "sparse_vector": SparseVectorSelector,
+    "adafest": SurvivorSelector,
+}
+
+
+def linear_run(model, n_records, n_features, loss, sampler=None):
+    """Return the calibrated run of a model for data of this public shape.
+
+    Everything here follows from parameters and public facts; a combination without a theorem, or
+    a budget that no noise keeps, is refused.
+    """
+    n_free = loss.n_outputs if model.fit_intercept else 0
+    size = n_features * loss.n_outputs + n_free
+    budget = model._budget()
+    n_runs = model.n_partial_fits if model.chunks == "same" else 1
+    clip = model._number("max_grad_norm")
+
+    def facts_of(n):
+        return PublicFacts(n, size, budget.epsilon, budget.delta, n_runs, clip, loss.smoothness)
+
+    if sampler is None:
+        sampler = _sampler(model, facts_of(n_records))
+    sampler.admit(n_records)
+    facts = facts_of(sampler.public_size)
+    n_steps = _n_steps(model, sampler, facts)
+    plan = TrainingPlan(
+        sampler,
+        _selector(model, facts),
+        ConstantNoise() if model.noise_schedule is None else model.noise_schedule,
+        clip,
+        n_steps,
+        size,
+        n_runs,
+    )
+    plan = _calibrated(plan, budget)
+    rate = model.learning_rate
+    if rate == "auto":
+        rate = facts.learning_rate(plan.noise.level, sampler.divisor, n_steps)
+    else:
+        rate = model._number("learning_rate")
+    return LinearRun(
+        plan=plan,
+        optimizer=OPTIMIZERS[model.optimizer],
+        learning_rate=rate,
+        decay=model._number("alpha"),
+        average=model.average,
+        n_free=n_free,
+    )
+
+
+def _sampler(model, facts):
+    if isinstance(model.sampling, Sampler):
+        if model.batch_size != "auto":
+            raise ValueError(
+                "batch_size is set, and sampling is an object that names its own; set one of them."
+            )
+        return model.sampling
+    batch_size = facts.batch_size() if model.batch_size == "auto" else model.batch_size
+    if batch_size > facts.n_records:
+        raise ValueError(
+            f"batch_size={batch_size} is larger than the number of rows, {facts.n_records}."
+        )
+    return SAMPLERS[model.sampling](batch_size, facts.n_records)
+
+
+def _n_steps(model, sampler, facts):
+    if model.n_epochs == "auto":
+        return facts.n_steps()
+    return max(1, round(model._number("n_epochs") * sampler.steps_per_epoch))
+
+
+def _selector(model, facts):
+    if isinstance(model.selector, CoordinateSelector):
+        return model.selector
+    if model.selector in (None, "auto"):
+        return AllCoordinates()
+    kind = SELECTORS[model.selector]
+    share, norm = model.selection_share, model.selected_grad_norm
+    if share == "auto":
+        reuses = kind is GaussianSelector and norm is None
+        share = None if reuses else facts.selection_share()
+    else:
+        share = model._number("selection_share")
+    norm = None if norm is None else model._number("selected_grad_norm")
+    return kind(_n_selected(model, facts, kind), share, norm)
+
+
+def _n_selected(model, facts, kind):
+    if kind is PermuteAndFlipSelector and model.n_selected == "auto":
+        return 1
+    n_selected = facts.n_selected() if model.n_selected == "auto" else model.n_selected
+    if n_selected > facts.size:
+        raise ValueError(
+            f"n_selected={n_selected} is larger than the number of coefficients, {facts.size}."
+        )
+    return n_selected
+
+
+def _calibrated(plan, budget):
+    try:
+        return plan.calibrated(budget)
+    except UnsupportedEventError as error:
+        raise ValueError(
+            f"{type(plan.sampler).__name__} has no privacy theorem for "
+            f"{type(plan.selector).__name__} under {plan.sampler.neighbours.value}: {error}"
+        ) from None

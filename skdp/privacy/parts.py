@@ -1,0 +1,249 @@
+"""The parts of a composition, each with the bounds that are proved for it."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol, final
+
+import numpy as np
+from dp_accounting import DpEvent, dp_event
+from numpy.typing import NDArray
+
+from skdp.privacy.joint_steps import JointStep
+from skdp.privacy.loss_curves import LossCurves, PoissonCurves, ReplacedGaussianCurve
+from skdp.privacy.renyi import ORDERS, poisson_renyi
+
+__all__ = ["LibraryPart", "Part", "ReplacedPart", "SampledPart", "StepPart", "SubsetPart"]
+
+Array = NDArray[np.float64]
+
+
+class Part(Protocol):
+    """Something that is run a number of times; its pair is fixed before the first output."""
+
+    @property
+    def guarantee(self) -> float:
+        """It is so much DP with delta = 0; infinite where it is not."""
+
+    @property
+    def rho(self) -> float:
+        """The rho of zero-concentrated DP; infinite where none is known."""
+
+    def curves(self, coarseness: int) -> LossCurves | None:
+        """Its pair, if there is a bound in this form."""
+
+    def renyi(self) -> Array | None:
+        """Divergences at `ORDERS`, if there is a bound in this form."""
+
+    def plain(self) -> DpEvent | None:
+        """What dp_accounting's Renyi accountant can make of it at all orders, if anything."""
+
+
+@final
+@dataclass(frozen=True)
+class StepPart:
+    """Releases from all records."""
+
+    step: JointStep
+
+    @property
+    def guarantee(self) -> float:
+        return self.step.guarantee
+
+    @property
+    def rho(self) -> float:
+        return self.step.rho
+
+    def curves(self, coarseness: int) -> LossCurves | None:
+        return self.step.curve(coarseness)
+
+    def renyi(self) -> Array:
+        return self.step.renyi(ORDERS)
+
+    def plain(self) -> DpEvent:
+        mu = self.step.only_noise
+        return dp_event.ZCDpEvent(self.rho) if mu is None else dp_event.GaussianDpEvent(1 / mu)
+
+
+@final
+@dataclass(frozen=True)
+class SampledPart:
+    """Releases from a Poisson sample, under add-or-remove-one or zero-out.
+
+    All releases of a step see one sample, so they are composed first and subsampled once.
+    """
+
+    rate: float
+    step: JointStep
+
+    @property
+    def guarantee(self) -> float:
+        """Log(1 + q (e^epsilon - 1))."""
+        inside = self.step.guarantee
+        if inside > 700:
+            return inside
+        return math.log1p(self.rate * math.expm1(inside)) * (1 + 2.0**-50)
+
+    @property
+    def rho(self) -> float:
+        """No more than without sampling: divergences are quasi-convex."""
+        return self.step.rho
+
+    def curves(self, coarseness: int) -> LossCurves | None:
+        base = self.step.curve(coarseness)
+        return base and PoissonCurves(self.rate, base)
+
+    def renyi(self) -> Array:
+        return poisson_renyi(self.rate, self.step.renyi)
+
+    def plain(self) -> DpEvent | None:
+        # Not for selections: a Gaussian of the same rho would bound them at whole orders only.
+        mu = self.step.only_noise
+        return mu and dp_event.PoissonSampledDpEvent(self.rate, dp_event.GaussianDpEvent(1 / mu))
+
+
+@final
+@dataclass(frozen=True)
+class ReplacedPart:
+    """Gaussian noise on a Poisson sample of which one record may be replaced.
+
+    Attributes
+    ----------
+    rate : float
+        q, in (0, 1).
+    multiplier : float
+        Standard deviation of the noise over half the replace-one sensitivity.
+    """
+
+    rate: float
+    multiplier: float
+    guarantee = math.inf
+
+    @property
+    def rho(self) -> float:
+        return 2 / self.multiplier**2
+
+    def curves(self, coarseness: int) -> LossCurves:
+        return ReplacedGaussianCurve(self.rate, self.multiplier)
+
+    def renyi(self) -> None:
+        return None
+
+    def plain(self) -> None:
+        return None
+
+
+@final
+@dataclass(frozen=True)
+class SubsetPart:
+    """Gaussian noise on a random subset of fixed size, under replace-one.
+
+    Wang, Balle and Kasiviswanathan (2019), Theorem 27, as dp_accounting's Renyi accountant has it.
+
+    Attributes
+    ----------
+    source_size, subset_size : int
+        Numbers of records.
+    mu : float
+        Sensitivity over the standard deviation of the noise.
+    """
+
+    source_size: int
+    subset_size: int
+    mu: float
+    guarantee = math.inf
+
+    @property
+    def rho(self) -> float:
+        return self.mu**2 / 2
+
+    def curves(self, coarseness: int) -> None:
+        return None
+
+    def renyi(self) -> None:
+        return None
+
+    def plain(self) -> DpEvent:
+        noise = dp_event.GaussianDpEvent(1 / self.mu)
+        return dp_event.SampledWithoutReplacementDpEvent(self.source_size, self.subset_size, noise)
+
+
+@final
+@dataclass(frozen=True)
+class LibraryPart:
+    """An event of dp_accounting as its accountants read it under add-or-remove-one.
+
+    Attributes
+    ----------
+    event : DpEvent
+        What is run.
+    rate : float, default=1.0
+        Probability of a record to take part in it; below 1 for Laplace noise only.
+    """
+
+    event: DpEvent
+    rate: float = 1.0
+    guarantee = math.inf
+
+    def __hash__(self) -> int:
+        # Some of these events hold lists.
+        return hash((repr(self.event), self.rate))
+
+    @property
+    def rho(self) -> float:
+        match self.event:
+            case dp_event.ZCDpEvent(xi=0):
+                return float(self.event.rho)
+        return math.inf
+
+    def curves(self, coarseness: int) -> LossCurves | None:
+        from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType
+
+        removed = self._losses(adjacency_type=AdjacencyType.REMOVE)
+        added = self._losses(adjacency_type=AdjacencyType.ADD)
+        return None if removed is None else _LibraryCurves(removed, added)
+
+    def renyi(self) -> Array | None:
+        return ORDERS * self.rho if self.rho < math.inf else None
+
+    def plain(self) -> DpEvent:
+        if self.rate == 1:
+            return self.event
+        return dp_event.PoissonSampledDpEvent(self.rate, self.event)
+
+    def _losses(self, **side: Any) -> Any:
+        from dp_accounting.pld import privacy_loss_mechanism as losses
+
+        event = self.event
+        match event:
+            case dp_event.LaplaceDpEvent():
+                scale = event.noise_multiplier
+                return losses.LaplacePrivacyLoss(scale, sampling_prob=self.rate, **side)
+            case dp_event.DiscreteLaplaceDpEvent():
+                return losses.DiscreteLaplacePrivacyLoss(
+                    event.noise_parameter, event.sensitivity, **side
+                )
+            case dp_event.MixtureOfGaussiansDpEvent():
+                return losses.MixtureGaussianPrivacyLoss(
+                    event.standard_deviation, event.sensitivities, event.sampling_probs, **side
+                )
+        return None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _LibraryCurves:
+    """Curves of dp_accounting, from an object for each direction."""
+
+    with_record: Any
+    without_record: Any
+
+    def removed(self, epsilons: Array) -> Array:
+        return _probabilities(self.with_record.get_delta_for_epsilon(epsilons))
+
+    def added(self, epsilons: Array) -> Array:
+        return _probabilities(self.without_record.get_delta_for_epsilon(epsilons))
+
+
+def _probabilities(deltas: Array) -> Array:
+    clipped: Array = np.clip(deltas, 0.0, 1.0)
+    return clipped

@@ -1,0 +1,100 @@
+"""What "auto" means: settings of a run from public facts alone.
+
+Found by trying settings on public data sets (benchmarks/README.md says which); what follows is
+arithmetic on n, epsilon and delta. The noise of the mean gradient over a whole run has standard
+deviation tau = sigma C / (b sqrt(T)), about C / (n mu) for the mu of the budget. The product
+travel = learning rate times T is what accuracy depends on, and it should fall as tau rises;
+T itself hardly matters, so it is the least with which single steps stay stable: for rows of norm 1
+with a constant column, gradient descent is so up to the reciprocal of the loss's smoothness.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from skdp.privacy.gaussian_curve import gaussian_mu
+
+__all__ = ["PublicFacts"]
+
+_TRAVEL, _EXPONENT, _LONGEST_TRAVEL = 2.0, -0.8, 4000.0
+_FEWEST_STEPS, _MOST_STEPS = 50, 1000
+#: Batches are so large that the noise multiplier is about 2: then sampling costs 7 % of noise.
+_RATE_PER_MU = 1.9
+_LARGEST_EPSILON = 40.0
+
+
+@final
+@dataclass(frozen=True)
+class PublicFacts:
+    """What is known before the data is looked at.
+
+    Attributes
+    ----------
+    n_records : int
+        Number of records, as far as it is public.
+    size : int
+        Number of parameters.
+    epsilon, delta : float
+        The budget.
+    n_runs : int
+        Number of runs that share the budget.
+    max_grad_norm : float
+        Norm to which gradients are clipped.
+    smoothness : float
+        Bound on the second derivative of the loss with respect to the scores.
+
+    Examples
+    --------
+    >>> facts = PublicFacts(10_000, 50, 1.0, 1e-6, 1, 1.0, smoothness=0.25)
+    >>> facts.n_steps(), round(facts.sampling_rate(), 3)
+    (254, 0.028)
+    """
+
+    n_records: int
+    size: int
+    epsilon: float
+    delta: float
+    n_runs: int
+    max_grad_norm: float
+    smoothness: float
+
+    def n_steps(self) -> int:
+        """Number of steps of a run."""
+        travel = self._travel(1 / (self.n_records * self._mu))
+        steps = math.ceil(travel / self._longest_step)
+        return min(max(steps, _FEWEST_STEPS), _MOST_STEPS)
+
+    def sampling_rate(self) -> float:
+        """Expected share of the records that takes part in a step."""
+        steps = self.n_steps()
+        return min(1.0, max(_RATE_PER_MU * self._mu / math.sqrt(steps), 5 / steps))
+
+    def batch_size(self) -> int:
+        """Expected batch size."""
+        return max(1, round(self.sampling_rate() * self.n_records))
+
+    def learning_rate(self, noise_multiplier: float, batch_size: float, n_steps: int) -> float:
+        """Step size for the mean gradient."""
+        noise = noise_multiplier / (batch_size * math.sqrt(n_steps))
+        return min(self._travel(noise) / n_steps, self._longest_step) / self.max_grad_norm
+
+    def n_selected(self) -> int:
+        """Number of coordinates of an update, where some are selected."""
+        return max(1, min(self.size, round(math.sqrt(self.size))))
+
+    def selection_share(self) -> float:
+        """Share of a step's budget that pays for the selection."""
+        return 0.3
+
+    @property
+    def _longest_step(self) -> float:
+        return 1 / self.smoothness
+
+    @property
+    def _mu(self) -> float:
+        """Of the Gaussian release that one run may be as telling as."""
+        whole = gaussian_mu(min(self.epsilon, _LARGEST_EPSILON), self.delta)
+        return whole / math.sqrt(self.n_runs)
+
+    def _travel(self, noise: float) -> float:
+        return min(float(_TRAVEL * noise**_EXPONENT), _LONGEST_TRAVEL)

@@ -1,0 +1,208 @@
+"""Clipped gradient sums over CSR records, compiled: the functions of `Kernels`.
+
+The cost depends on the non-zeros of the batch; of the parameters, only those are read that the
+batch touches.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skdp.training.compiled_kernels import compiled, inner
+from skdp.training.glm_contract import Records
+from skdp.training.record_kernels import (
+    check_rows,
+    clear,
+    clip_factor,
+    clip_slopes,
+    finish_scores,
+    largest_of,
+    norm_bound,
+    scale_by,
+    touch,
+    write_slopes,
+)
+from skdp.training.sparse_kernels import hash_table, position_of, summed
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@compiled
+def norms(matrix: Any, intercept: int) -> Array:
+    """Norm of each row, the constant included, in `NORM_UNIT`."""
+    data, _, indptr = matrix
+    out = np.empty(indptr.size - 1)
+    for i in range(out.size):
+        out[i] = norm_bound(data[indptr[i] : indptr[i + 1]], intercept)
+    return out
+
+
+@inner
+def row_of(matrix: Any, i: int) -> tuple[Any, Any]:
+    """Values and columns of a row."""
+    data, indices, indptr = matrix
+    start, stop = indptr[i], indptr[i + 1]
+    return data[start:stop], indices[start:stop]
+
+
+@inner
+def empty_terms(matrix: Any, rows: Integers, n_outputs: int) -> tuple[Any, Array]:
+    """Room for a column and a row of terms for each stored value of `rows`."""
+    _, indices, indptr = matrix
+    check_rows(rows, indptr.size - 1)
+    stored = 0
+    for i in rows:
+        stored += indptr[i + 1] - indptr[i]
+    return np.empty(stored, indices.dtype), np.empty((stored, n_outputs))
+
+
+@compiled
+def clipped_sum(
+    records: Records, values: Array, scale: float, rows: Integers, limit: float, grid: float
+) -> tuple[Integers, Array]:
+    """Sum of the clipped gradients of `rows`: coordinates, values."""
+    layout = records.layout
+    columns, terms = empty_terms(records.matrix, rows, layout.n_outputs)
+    constant = np.zeros(layout.intercept * layout.n_outputs)
+    slopes = np.empty(layout.n_outputs)
+    n = 0
+    for i in rows:
+        x, features = row_of(records.matrix, i)
+        write_scores(x, features, layout, values, scale, slopes)
+        length = write_slopes(records.loss, slopes, records.targets[i])
+        if length > 0:
+            clip_slopes(slopes, length, records.norms[i], limit, grid)
+            write_terms(x, features, slopes, columns[n:], terms[n:])
+            n += x.size
+            for k in range(constant.size):
+                constant[k] += np.trunc(slopes[k])
+    return summed(columns[:n], terms[:n], constant, layout.n_features, grid)
+
+
+@inner
+def write_scores(
+    x: Any, features: Any, layout: Any, values: Array, scale: float, scores: Array
+) -> None:
+    """Scores of a record, one for each output."""
+    if layout.n_outputs == 1:
+        scores[0] = sparse_dot(x, features, values)
+    else:
+        clear(scores)
+        for entry in range(x.size):
+            first = features[entry] * layout.n_outputs
+            for k in range(layout.n_outputs):
+                scores[k] += x[entry] * values[first + k]
+    finish_scores(layout, values, scale, scores)
+
+
+@inner
+def sparse_dot(x: Any, features: Any, w: Array) -> float:
+    """``x w`` as four partial sums: additions that need not wait for each other."""
+    s0 = s1 = s2 = s3 = 0.0
+    whole = x.size - x.size % 4
+    for e in range(0, whole, 4):
+        s0 += x[e] * w[features[e]]
+        s1 += x[e + 1] * w[features[e + 1]]
+        s2 += x[e + 2] * w[features[e + 2]]
+        s3 += x[e + 3] * w[features[e + 3]]
+    for e in range(whole, x.size):
+        s0 += x[e] * w[features[e]]
+    return (s0 + s2) + (s1 + s3)
+
+
+@inner
+def write_terms(x: Any, features: Any, slopes: Array, columns: Any, terms: Array) -> None:
+    """Write a record's contribution in grid units."""
+    for entry in range(x.size):
+        columns[entry] = features[entry]
+        for k in range(slopes.size):
+            terms[entry, k] = np.trunc(x[entry] * slopes[k])
+
+
+@compiled
+def contribution_map(
+    records: Records, rows: Integers, limit: float, grid: float
+) -> tuple[Integers, Array]:
+    """Sum over `rows` of the clipped 0/1 vectors of the coordinates that they touch."""
+    layout = records.layout
+    columns, terms = empty_terms(records.matrix, rows, layout.n_outputs)
+    constant = np.zeros(layout.intercept * layout.n_outputs)
+    n = 0
+    for i in rows:
+        x, features = row_of(records.matrix, i)
+        entry = touch(x, layout, limit, grid)
+        for k in range(constant.size):
+            constant[k] += entry
+        for position in range(x.size):
+            if x[position] != 0:
+                columns[n] = features[position]
+                for k in range(layout.n_outputs):
+                    terms[n, k] = entry
+                n += 1
+    return summed(columns[:n], terms[:n], constant, layout.n_features, grid)
+
+
+@compiled
+def restricted_sum(
+    records: Records,
+    values: Array,
+    scale: float,
+    rows: Integers,
+    selected: Integers,
+    limit: float,
+    grid: float,
+) -> Array:
+    """Sum of gradients restricted to the `selected` coordinates, then clipped."""
+    layout = records.layout
+    check_rows(rows, records.targets.size)
+    chosen = grouped(selected, layout.n_outputs)
+    total, slopes = np.zeros(selected.size), np.empty(layout.n_outputs)
+    part, coordinates = np.empty(selected.size), np.empty(selected.size, np.int64)
+    constant, last = np.ones(layout.intercept), np.full(layout.intercept, layout.n_features)
+    for i in rows:
+        x, features = row_of(records.matrix, i)
+        write_scores(x, features, layout, values, scale, slopes)
+        if write_slopes(records.loss, slopes, records.targets[i]) > 0:
+            magnitude = largest_of(slopes)
+            n = write_part(x, features, chosen, part, coordinates, 0)
+            n = write_part(constant, last, chosen, part, coordinates, n)
+            for position in range(n):
+                output = selected[coordinates[position]] % layout.n_outputs
+                part[position] *= slopes[output] / magnitude
+            factor = clip_factor(part[:n], magnitude, limit, grid)
+            for position in range(n):
+                total[coordinates[position]] += np.trunc(part[position] * factor)
+    scale_by(total, grid)
+    return total
+
+
+@inner
+def grouped(selected: Integers, n_outputs: int) -> tuple[Integers, Integers, Integers]:
+    """Hash table of the selected features, the features, and where the run of each starts."""
+    features, starts = np.empty(selected.size, np.int64), np.empty(selected.size + 1, np.int64)
+    n = 0
+    for coordinate in range(selected.size):
+        feature = selected[coordinate] // n_outputs
+        if n == 0 or feature != features[n - 1]:
+            features[n], starts[n] = feature, coordinate
+            n += 1
+    starts[n] = selected.size
+    return hash_table(features[:n]), features, starts
+
+
+@inner
+def write_part(
+    x: Any, features: Any, chosen: Any, part: Array, coordinates: Integers, n: int
+) -> int:
+    """Append the values of a row at the chosen coordinates; return the new length."""
+    table, chosen_features, starts = chosen
+    for entry in range(x.size):
+        position = position_of(table, chosen_features, features[entry])
+        if position >= 0:
+            for coordinate in range(starts[position], starts[position + 1]):
+                part[n] = x[entry]
+                coordinates[n] = coordinate
+                n += 1
+    return n

@@ -1,0 +1,78 @@
+"""What the compiled and the NumPy route to the gradients of linear models agree on.
+
+*Clipping.* A record with features x (constant column included) and slopes d = loss'(scores) has the
+gradient d x^T, of norm ||d|| ||x||. ``norms`` holds an upper bound on ||x||, rounding errors
+included (as for `skdp.records.clipping`), and ``limit`` is short of the clip norm by more than the
+roundings of d, of the factor and of the product can add, 2^-40. Entries are then truncated towards
+zero to multiples of the grid, which cannot make the norm larger; in units of the grid they are
+integers, and their sum over records is exact.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from skdp.objectives.losses import Loss
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+#: ``norms`` are stored in this unit, since the norm of 1e308's may be above the largest float.
+NORM_UNIT = 2.0**-20
+#: Sums of squares above this are taken once more, of values multiplied by `SHRINK`.
+LARGEST_SQUARE = 2.0**900
+SHRINK = 2.0**-600
+#: Slopes saturate here, so that their products with numbers between the above stay finite.
+LARGEST_SLOPE = 2.0**300
+UNIT_ROUNDOFF = 2.0**-53
+MARGIN = 2.0**-40
+
+
+class Layout(NamedTuple):
+    """Parameters are flat, ``w[feature * n_outputs + output]``; the intercept comes last."""
+
+    n_features: int
+    n_outputs: int
+    intercept: int
+
+    @property
+    def size(self) -> int:
+        return (self.n_features + self.intercept) * self.n_outputs
+
+
+class Records(NamedTuple):
+    """What a kernel reads: all of it public or per record, nothing about a batch.
+
+    Attributes
+    ----------
+    matrix : tuple of arrays
+        ``(X,)``, or ``(data, indices, indptr)``.
+    targets : ndarray of float64, shape (n_records,)
+    norms : ndarray of float64, shape (n_records,)
+        Of the rows, in `NORM_UNIT`.
+    loss : object
+        `Kernels.loss_argument` of the loss.
+    layout : Layout
+    """
+
+    matrix: Any
+    targets: Array
+    norms: Array
+    loss: Any
+    layout: Any
+
+
+class Kernels(NamedTuple):
+    """The functions of one route for one kind of storage.
+
+    Sums are returned as ``(total,)`` for dense records, ``(indices, values)`` for sparse ones.
+    ``limit`` is the clip norm less `MARGIN`.
+    """
+
+    loss_argument: Callable[[Loss], Any]
+    norms: Callable[[Any, int], Array]
+    clipped_sum: Callable[[Records, Array, float, Integers, float, float], Any]
+    contribution_map: Callable[[Records, Integers, float, float], Any]
+    restricted_sum: Callable[[Records, Array, float, Integers, Integers, float, float], Array]

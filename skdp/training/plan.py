@@ -1,0 +1,175 @@
+"""Everything about a private training run that is public: what runs and what it costs."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Self, final
+
+from skdp._validation import positive, positive_integer
+from skdp.privacy.budget import PrivacyBudget
+from skdp.training.sampling import Sampler
+from skdp.training.schedules import NoiseSchedule
+from skdp.training.selectors import CoordinateSelector
+from skdp.training.steps import Step
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+__all__ = ["TrainingPlan"]
+
+_LARGEST_SUM = 2.0**52
+#: Under add-or-remove-one the number of records is private; no batch exceeds the expected
+#: number of all records by this factor but with a probability that no arithmetic can see.
+_SPARE_RECORDS = 2**8
+
+
+@final
+@dataclass(frozen=True)
+class TrainingPlan:
+    """A run of private training steps, fixed before the data is looked at.
+
+    Attributes
+    ----------
+    sampler : Sampler
+        Draws the batches and names the relation.
+    selector : CoordinateSelector
+        Which coordinates are released.
+    noise : NoiseSchedule
+        Noise multiplier of each step.
+    max_grad_norm : float
+        Norm to which each record's whole gradient is clipped.
+    n_steps : int
+        Number of steps of one run.
+    size : int
+        Number of parameters.
+    n_runs : int, default=1
+        Number of runs over the same records that `event` covers.
+
+    Notes
+    -----
+    *Guarantees.* Selection and noise of a step see the same records, so their costs are composed
+    first, amplified by the sampling once, and composed over steps; see `Sampler` for the theorem.
+
+    Examples
+    --------
+    >>> from skdp.privacy import PrivacyBudget
+    >>> from skdp.training import AllCoordinates, ConstantNoise, PoissonSampler, TrainingPlan
+    >>> sampler = PoissonSampler.of_batch_size(100, 10_000)
+    >>> plan = TrainingPlan(sampler, AllCoordinates(), ConstantNoise(), 1.0, n_steps=200, size=50)
+    >>> calibrated = plan.calibrated(PrivacyBudget(1.0, 1e-6))
+    >>> 0.9 < calibrated.noise.level < 1.1
+    True
+    """
+
+    sampler: Sampler
+    selector: CoordinateSelector
+    noise: NoiseSchedule
+    max_grad_norm: float
+    n_steps: int
+    size: int
+    n_runs: int = 1
+
+    def __post_init__(self) -> None:
+        positive(max_grad_norm=self.max_grad_norm)
+        positive_integer(n_steps=self.n_steps, size=self.size, n_runs=self.n_runs)
+
+    @property
+    def event(self) -> "DpEvent":
+        """What all runs cost together."""
+        from dp_accounting import dp_event
+
+        run = self.event_after(self.n_steps)
+        return run if self.n_runs == 1 else dp_event.SelfComposedDpEvent(run, self.n_runs)
+
+    def event_after(self, n_steps: int) -> "DpEvent":
+        """What the first steps of one run cost."""
+        from dp_accounting import dp_event
+
+        parts, left = [], n_steps
+        for step, count in self._phases:
+            if left > 0:
+                parts.append(self.sampler.event(step.event, min(count, left)))
+                left -= count
+        return parts[0] if len(parts) == 1 else dp_event.ComposedDpEvent(parts)
+
+    @property
+    def theorem(self) -> str:
+        """What the guarantee rests on."""
+        step = self._phases[0][0]
+        return f"Differentially private SGD, {self.sampler.theorem}. Each step: {step.theorem}"
+
+    def calibrated(self, budget: PrivacyBudget) -> Self:
+        """Return the plan of the same shape with the least noise that keeps the budget.
+
+        Raises
+        ------
+        ValueError
+            If no noise keeps the budget, as with delta = 0.
+        UnsupportedEventError
+            If the sampler has no theorem for this selector.
+        """
+        if budget.delta == 0:
+            raise ValueError(
+                "Gaussian noise in every step needs delta > 0; set delta below 1 / n_samples."
+            )
+        shape = replace(self, noise=self.noise.at_level(1.0))
+        calibrated = replace(self, noise=self.noise.at_level(_least_level(shape, budget)))
+        calibrated.refuse_inexact_sums()
+        return calibrated
+
+    def refuse_inexact_sums(self) -> None:
+        """Refuse noise so small that sums on its grid would not be exact in float64."""
+        records = self.sampler.public_size * _SPARE_RECORDS
+        for step, _ in self._phases:
+            for grid in step.grids:
+                if records * self.max_grad_norm / grid > _LARGEST_SUM:
+                    raise ValueError(
+                        "So little noise on so many records cannot be added exactly in float64; "
+                        "lower epsilon or raise n_epochs."
+                    )
+
+    def steps(self) -> Iterator[Step]:
+        """Yield the step of each of the `n_steps` steps."""
+        for step, count in self._phases:
+            for _ in range(count):
+                yield step
+
+    def multipliers(self) -> Iterator[float]:
+        """Yield the noise multiplier of each step."""
+        for multiplier, count in self._noise_phases:
+            for _ in range(count):
+                yield multiplier
+
+    @property
+    def _noise_phases(self) -> list[tuple[float, int]]:
+        return self.noise.phases(self.n_steps, self.sampler.steps_per_epoch)
+
+    @cached_property
+    def _phases(self) -> list[tuple[Step, int]]:
+        return [
+            (self.selector.step(self.sampler, self.max_grad_norm, self.size, multiplier), count)
+            for multiplier, count in self._noise_phases
+        ]
+
+
+@lru_cache(maxsize=256)
+def _least_level(shape: TrainingPlan, budget: PrivacyBudget) -> float:
+    from skdp.privacy.calibration import calibrate
+
+    start = _first_guess(shape, budget)
+    return calibrate(
+        lambda level: replace(shape, noise=shape.noise.at_level(level)).event,
+        budget,
+        (0.8 * start, 1.25 * start),
+    )
+
+
+def _first_guess(shape: TrainingPlan, budget: PrivacyBudget) -> float:
+    """Noise of one Gaussian release, scaled as the central limit of the composition is."""
+    from skdp.privacy.gaussian_curve import gaussian_mu
+
+    steps, per_epoch = shape.n_steps * shape.n_runs, shape.sampler.steps_per_epoch
+    mu = gaussian_mu(min(budget.epsilon, 40.0), budget.delta)
+    # mu^2 = steps q^2 (e^(1/s^2) - 1), Bu, Dong, Long and Su (2020), Theorem 4.
+    return max(0.3, 1 / math.sqrt(math.log1p(mu**2 * per_epoch**2 / steps)))

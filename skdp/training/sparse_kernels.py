@@ -1,0 +1,142 @@
+"""Sums of sparse vectors whose cost depends on their non-zeros alone, compiled.
+
+Imported lazily: it needs numba.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skdp.training.compiled_kernels import inner
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+#: Most bits that a pass of the radix sort looks at: its counters fit the second cache.
+DIGIT_BITS = 13
+#: 2^64 divided by the golden ratio: multiplicative hashing, Knuth (1998), The Art of Computer
+#: Programming, vol. 3, 6.4.
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+UPPER_HALF = np.uint64(32)
+
+
+@inner
+def summed(
+    columns: Any, terms: Array, last: Array, n_columns: int, grid: float
+) -> tuple[Integers, Array]:
+    """Sum the rows of `terms` that have the same column.
+
+    Parameters
+    ----------
+    columns : integers of shape (n,), from 0 to `n_columns` - 1
+    terms : ndarray of shape (n, k)
+        Integers, so their sum is exact and any order will do.
+    last : ndarray of shape (k,) or (0,)
+        The sum in column `n_columns`, if there is one.
+    n_columns : int
+    grid : float
+        The unit of the terms.
+
+    Returns
+    -------
+    indices, values
+        Coordinates (``column * k + output``) in increasing order, and their sums; no zeros.
+    """
+    n_outputs = terms.shape[1]
+    distinct, sums = np.empty(columns.size + 1, np.int64), np.zeros((columns.size + 1, n_outputs))
+    n, previous = -1, -1
+    for entry in order_of(columns, n_columns):
+        column = columns[entry]
+        n += column != previous
+        distinct[n] = previous = column
+        for output in range(n_outputs):
+            sums[n, output] += terms[entry, output]
+    if last.size:
+        n += 1
+        distinct[n] = n_columns
+        for output in range(n_outputs):
+            sums[n, output] = last[output]
+    return nonzero(distinct[: n + 1], sums[: n + 1], grid)
+
+
+@inner
+def nonzero(columns: Integers, sums: Array, grid: float) -> tuple[Integers, Array]:
+    """Coordinates that are not 0, and their values."""
+    n_outputs = sums.shape[1]
+    indices, values = np.empty(sums.size + 1, np.int64), np.empty(sums.size + 1)
+    n = 0
+    for position in range(columns.size):
+        for output in range(n_outputs):
+            indices[n] = columns[position] * n_outputs + output
+            values[n] = sums[position, output] * grid
+            n += sums[position, output] != 0
+    return indices[:n], values[:n]
+
+
+@inner
+def order_of(columns: Any, n_columns: int) -> Integers:
+    """``argsort(columns)``: stable, by their digits, the last one first."""
+    bits = bit_length(n_columns)
+    n_passes = -(-bits // min(DIGIT_BITS, bit_length(columns.size) + 1))
+    width = -(-bits // n_passes)
+    order, spare = np.arange(columns.size), np.empty(columns.size, np.int64)
+    for digit in range(n_passes):
+        sort_by_digit(columns, digit * width, width, order, spare)
+        order, spare = spare, order
+    return order
+
+
+@inner
+def bit_length(number: int) -> int:
+    """Number of binary digits, at least 1."""
+    bits = 1
+    while number >> bits:
+        bits += 1
+    return bits
+
+
+@inner
+def sort_by_digit(columns: Any, shift: int, width: int, order: Integers, out: Integers) -> None:
+    """Stable counting sort of `order` by bits `shift` to `shift + width` of its columns."""
+    mask = (1 << width) - 1
+    starts = np.zeros(mask + 2, np.int64)
+    for entry in order:
+        starts[((columns[entry] >> shift) & mask) + 1] += 1
+    for digit in range(mask):
+        starts[digit + 1] += starts[digit]
+    for entry in order:
+        digit = (columns[entry] >> shift) & mask
+        out[starts[digit]] = entry
+        starts[digit] += 1
+
+
+@inner
+def hash_table(columns: Integers) -> Integers:
+    """Open-addressing table of the positions of distinct columns; -1 is an empty place."""
+    size = 2
+    while size < 2 * columns.size:
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    for position in range(columns.size):
+        place = start_of(columns[position], size)
+        while table[place] >= 0:
+            place = (place + 1) & (size - 1)
+        table[place] = position
+    return table
+
+
+@inner
+def position_of(table: Integers, columns: Integers, column: int) -> int:
+    """Position of `column` among the columns of the table, -1 where it is not one of them."""
+    place = start_of(column, table.size)
+    while table[place] >= 0 and columns[table[place]] != column:
+        place = (place + 1) & (table.size - 1)
+    position: int = table[place]
+    return position
+
+
+@inner
+def start_of(column: Any, size: int) -> Any:
+    """Where the search for a column begins."""
+    return np.int64((np.uint64(column) * MULTIPLIER) >> UPPER_HALF) & (size - 1)
