@@ -12,12 +12,13 @@ from sklearn.exceptions import NotFittedError
 
 from skdp.preprocessing import RowNormClipper
 from tests.support.refusals import (
-    BOTH,
+    ALL,
     CLASSIFIER,
     NAMES,
     SECRET_DIGITS,
     SECRET_NUMBER,
     SECRET_TEXT,
+    WEIGHTED,
     N,
     X,
     refuses,
@@ -65,7 +66,7 @@ def polars_column(values, dtype=None):
 # ------------------------------------------------------------------------------------- the rows
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 @pytest.mark.parametrize(
     ("value", "match"),
@@ -149,7 +150,7 @@ INADMISSIBLE_ROWS = {
 }  # fmt: skip
 
 
-@BOTH
+@ALL
 @pytest.mark.filterwarnings("ignore:X has feature names")
 @pytest.mark.parametrize(
     ("rows", "match"), INADMISSIBLE_ROWS.values(), ids=INADMISSIBLE_ROWS.keys()
@@ -182,7 +183,7 @@ def broken_csr(index):
     return rows
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize(
     "rows", [broken_csr(3), broken_csr(-1), broken_csr(2**30), broken_csr(77).T]
 )
@@ -191,20 +192,20 @@ def test_a_sparse_matrix_that_points_out_of_itself_is_refused(estimator, rows):
     refuses_to_fit(estimator, rows, labels, match="indices do not fit its shape")
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("rows", [0, 1])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
 def test_fewer_than_two_rows_are_refused(estimator, rows, container):
     refuses_to_fit(estimator, container(X[:rows]), y[:rows], match="minimum of 2 is required")
 
 
-@BOTH
+@WEIGHTED
 def test_rows_labels_and_weights_of_different_length_are_refused(estimator):
     refuses_to_fit(estimator, X, y[:-1], match="inconsistent numbers of samples")
     refuses_to_fit(estimator, X, y, match=r"sample_weight\.shape", sample_weight=np.ones(N - 1))
 
 
-@BOTH
+@ALL
 def test_the_columns_at_predict_must_be_those_of_fit(estimator):
     frame = pd.DataFrame(X, columns=NAMES)
     fitted = clone(estimator).fit(frame, y)
@@ -217,7 +218,7 @@ def test_the_columns_at_predict_must_be_those_of_fit(estimator):
 # ---------------------------------------------------------------------------- before and after
 
 
-@BOTH
+@ALL
 def test_nothing_can_be_asked_of_a_model_whose_fit_was_refused(estimator):
     model = clone(estimator)
     with pytest.raises(ValueError, match="NaN"):
@@ -227,7 +228,7 @@ def test_nothing_can_be_asked_of_a_model_whose_fit_was_refused(estimator):
             method(*[X] * (method == model.predict))
 
 
-@BOTH
+@WEIGHTED
 @pytest.mark.parametrize(
     ("rows", "labels", "weights"),
     [

@@ -10,12 +10,13 @@ from scipy import sparse
 
 from skdp.linear_model import PrivateElasticNetClassifier
 from tests.support.refusals import (
-    BOTH,
+    ALL,
     CLASSIFIER,
     REGRESSOR,
     SECRET_DIGITS,
     SECRET_NUMBER,
     SECRET_TEXT,
+    WEIGHTED,
     N,
     X,
     refuses_to_fit,
@@ -54,7 +55,7 @@ INADMISSIBLE_LABELS = {
 }
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize(
     ("labels", "match"), INADMISSIBLE_LABELS.values(), ids=INADMISSIBLE_LABELS.keys()
 )
@@ -140,7 +141,7 @@ def test_a_hinge_loss_refuses_three_classes():
 # ---------------------------------------------------------------------------------- the weights
 
 
-@BOTH
+@WEIGHTED
 @pytest.mark.parametrize(
     ("weights", "match"),
     [

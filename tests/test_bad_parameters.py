@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
+from skdp.linear_model import (
+    PrivateElasticNet,
+    PrivateElasticNetClassifier,
+    SparseDPSGDClassifier,
+    SparseDPSGDRegressor,
+)
 from tests.support.refusals import refuses_to_fit
 
 X = np.random.default_rng(0).normal(size=(8, 3))
@@ -106,3 +111,54 @@ def test_a_squared_loss_without_a_bound_on_the_labels_is_refused_with_the_reason
 def test_what_cannot_be_certified_is_refused(estimator, parameters):
     model = clone(estimator).set_params(**parameters)
     refuses_to_fit(model, X, y, match="certif.*use")
+
+
+SGD = pytest.mark.parametrize(
+    "estimator",
+    [SparseDPSGDClassifier(classes=[0, 1]), SparseDPSGDRegressor()],
+    ids=["classifier", "regressor"],
+)
+SGD_VALUES = {
+    "epsilon": INADMISSIBLE_VALUES["epsilon"],
+    "delta": (0, -1e-9, 1, 1.5, np.nan, np.inf, "0", None, True),
+    "n_epochs": (*NOT_POSITIVE, 1e10),
+    "batch_size": (0, -1, 1.5, np.nan, "all", None, True, 9, 10**30),
+    "sampling": ("Poisson", None, 1),
+    "selector": ("topk", 3, ["gaussian"]),
+    "max_grad_norm": (*NOT_POSITIVE, True, 1e13, 1e-13),
+    "learning_rate": (0, -1.0, np.nan, np.inf, "constant", None, True),
+    "optimizer": ("SGD", None),
+    "alpha": (-1e-9, np.nan, np.inf, "auto", None, True),
+    "average": ("yes", 2, None),
+    "fit_intercept": ("yes", 2, None),
+    "noise_schedule": ("constant", 1.0),
+    "chunks": ("overlapping", None, True),
+    "n_partial_fits": (0, -1, 1.5, None, "all"),
+    "random_state": INADMISSIBLE_VALUES["random_state"],
+}
+SELECTING_VALUES = {
+    "n_selected": (0, -1, 1.5, np.nan, "all", None, True, 5, 10**30),
+    "selection_share": (0.0, 1.0, -0.1, np.nan, "half", None, True),
+    "selected_grad_norm": (0, -1.0, np.nan, np.inf, "auto", True),
+}
+
+
+@SGD
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, values in SGD_VALUES.items() for value in values],
+    ids=repr,
+)
+def test_inadmissible_parameters_of_private_sgd_are_refused(estimator, name, value):
+    refuses_to_fit(clone(estimator).set_params(**{name: value}), X, y, match=name)
+
+
+@SGD
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, values in SELECTING_VALUES.items() for value in values],
+    ids=repr,
+)
+def test_inadmissible_parameters_of_a_selection_are_refused(estimator, name, value):
+    model = clone(estimator).set_params(selector="exponential", **{name: value})
+    refuses_to_fit(model, X, y, match=name)

@@ -26,7 +26,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from skdp.exceptions import BudgetExceededError
-from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
+from skdp.linear_model import (
+    PrivateElasticNet,
+    PrivateElasticNetClassifier,
+    SparseDPSGDClassifier,
+    SparseDPSGDRegressor,
+)
 from skdp.preprocessing import PublicRangeScaler, RowNormClipper
 from skdp.privacy import InMemoryLedger
 from tests.support.frames import FRAME, FRAMES, NAMES, D, N, X, binary, rng, three
@@ -36,7 +41,10 @@ from tests.support.replay import fit_trace
 
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
-@pytest.mark.parametrize("estimator", [PrivateElasticNetClassifier, PrivateElasticNet])
+@pytest.mark.parametrize(
+    "estimator",
+    [PrivateElasticNetClassifier, PrivateElasticNet, SparseDPSGDClassifier, SparseDPSGDRegressor],
+)
 def test_frames_go_in_and_their_names_are_kept(frame, estimator):
     model = estimator().fit(frame, binary)
     assert model.feature_names_in_.tolist() == NAMES

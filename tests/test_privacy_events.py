@@ -122,7 +122,7 @@ def test_a_selection_in_a_sample_has_no_translation(picks):
 
 def test_the_kind_of_a_selection_is_no_string():
     assert PICKS.kind is SelectionKind.BOUNDED_RANGE
-    assert PURE_PICKS == SelectionDpEvent(2, SelectionKind.PURE, 0.25, Neighbours.ZERO_OUT)
+    assert SelectionDpEvent(2, SelectionKind.PURE, 0.25, Neighbours.ZERO_OUT) == PURE_PICKS
 
 
 def test_the_relation_is_that_of_the_parts():

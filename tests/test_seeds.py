@@ -21,14 +21,22 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_html_repr
 
 from skdp.exceptions import PrivacyLeakWarning
-from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
+from skdp.linear_model import (
+    PrivateElasticNet,
+    PrivateElasticNetClassifier,
+    SparseDPSGDClassifier,
+    SparseDPSGDRegressor,
+)
 from skdp.preprocessing import RowNormClipper
 from skdp.privacy.statement import SEEDED_NOISE, SYSTEM_NOISE
 
 SEED = 918273645
 X = np.random.default_rng(4).normal(size=(30, 3))
 y = (X[:, 0] > 0).astype(int)
-ESTIMATORS = pytest.mark.parametrize("estimator", [PrivateElasticNetClassifier, PrivateElasticNet])
+ESTIMATORS = pytest.mark.parametrize(
+    "estimator",
+    [PrivateElasticNetClassifier, PrivateElasticNet, SparseDPSGDClassifier, SparseDPSGDRegressor],
+)
 
 
 @ESTIMATORS

@@ -23,6 +23,7 @@ from skdp._estimator import PrivateEstimator
 from skdp._random import NumpyGenerator
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.linear_model.dpsgd_settings import OPTIMIZERS, SAMPLERS, SELECTORS, linear_run
+from skdp.linear_model.support import ReleasedSupportMixin
 from skdp.privacy import PrivacyStatement
 from skdp.privacy.statement import noise_source
 from skdp.records import canonical_rows
@@ -48,7 +49,7 @@ class Chunks:
     paid_by: object = field(compare=False, repr=False)
 
 
-class DPSGDLinearModel(PrivateEstimator, metaclass=ABCMeta):
+class DPSGDLinearModel(ReleasedSupportMixin, PrivateEstimator, metaclass=ABCMeta):
     """Linear model whose coefficients are the outcome of a private training run.
 
     A subclass turns y into targets and names the loss; everything else is here.
@@ -91,11 +92,10 @@ class DPSGDLinearModel(PrivateEstimator, metaclass=ABCMeta):
         sampler = None if blocks is None else self._block_sampler(blocks, len(y))
         run = self._planned(X, loss, sampler)
         statement = self._statement(run, sparse.issparse(X), assumptions)
-        rng = self._random_source(stacklevel=4)
+        rng = self._random_source(stacklevel=5)
         if self.ledger is not None:
             self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
-        start = np.zeros(run.plan.size)
-        released = self._train(run, X, targets, loss, start, rng)
+        released = self._train(run, X, targets, loss, None, rng)
         vars(self).pop("_chunks", None)
         self._store(run, statement, classes, released)
 
@@ -116,11 +116,11 @@ class DPSGDLinearModel(PrivateEstimator, metaclass=ABCMeta):
         else:
             run = self._next_run(before, X.shape[0])
             statement = before.statement
-        rng = self._random_source(stacklevel=4)
+        rng = self._random_source(stacklevel=5)
         for _ in range(0 if before is None else before.n_calls):
             rng.spawn()  # a seed must not draw the noise of the call before once more
         self._charge(before, statement)
-        start = np.zeros(run.plan.size) if before is None else self._flat_parameters()
+        start = None if before is None else self._flat_parameters()
         released = self._train(run, X, targets, loss, start, rng.spawn())
         self._store(run, statement, classes, released)
         self._chunks = Chunks(
@@ -156,7 +156,7 @@ class DPSGDLinearModel(PrivateEstimator, metaclass=ABCMeta):
                 f"delta={self.delta!r} is at least 1 / n_samples = {1 / n_records:.3g}: publishing "
                 "one row in full would keep such a promise. Set it well below.",
                 PrivacyLeakWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
 
     def _statement(self, run, is_sparse, assumptions):
@@ -265,10 +265,10 @@ class DPSGDLinearModel(PrivateEstimator, metaclass=ABCMeta):
 
     def _scores(self, X):
         """Scores, shape (n_samples, n_outputs)."""
-        admitted = admit_new_rows(self, X)
+        rows = canonical_rows(admit_new_rows(self, X))
         coef = self.coef_ if sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
         with np.errstate(all="ignore"):
-            return safe_sparse_dot(admitted, coef.T, dense_output=True) + self.intercept_
+            return safe_sparse_dot(rows, coef.T, dense_output=True) + self.intercept_
 
     def sparsify(self):
         """Turn ``coef_`` into a sparse matrix, for storage; predictions stay the same.

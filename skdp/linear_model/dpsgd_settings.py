@@ -51,9 +51,12 @@ def linear_run(model, n_records, n_features, loss, sampler=None):
     budget = model._budget()
     n_runs = model.n_partial_fits if model.chunks == "same" else 1
     clip = model._number("max_grad_norm")
+    selects = _selects(model.selector)
 
     def facts_of(n):
-        return PublicFacts(n, size, budget.epsilon, budget.delta, n_runs, clip, loss.smoothness)
+        return PublicFacts(
+            n, size, budget.epsilon, budget.delta, n_runs, clip, loss.smoothness, selects
+        )
 
     if sampler is None:
         sampler = _sampler(model, facts_of(n_records))
@@ -85,6 +88,12 @@ def linear_run(model, n_records, n_features, loss, sampler=None):
     )
 
 
+def _selects(selector):
+    if isinstance(selector, CoordinateSelector):
+        return selector.selects
+    return selector not in (None, "auto")
+
+
 def _sampler(model, facts):
     if isinstance(model.sampling, Sampler):
         if model.batch_size != "auto":
@@ -109,7 +118,7 @@ def _n_steps(model, sampler, facts):
 def _selector(model, facts):
     if isinstance(model.selector, CoordinateSelector):
         return model.selector
-    if model.selector in (None, "auto"):
+    if not _selects(model.selector):
         return AllCoordinates()
     kind = SELECTORS[model.selector]
     share, norm = model.selection_share, model.selected_grad_norm

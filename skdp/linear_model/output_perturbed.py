@@ -18,6 +18,7 @@ from skdp._admission import (
 )
 from skdp._estimator import PrivateEstimator
 from skdp._random import NumpyGenerator
+from skdp.linear_model.support import ReleasedSupportMixin
 from skdp.objectives import ElasticNet
 from skdp.preprocessing import RowNormClipper
 from skdp.privacy import PrivacyStatement
@@ -41,7 +42,7 @@ def weight_assumptions(sample_weight):
     return ("That not all sample weights are 0 is public.",)
 
 
-class OutputPerturbedLinearModel(PrivateEstimator, metaclass=ABCMeta):
+class OutputPerturbedLinearModel(ReleasedSupportMixin, PrivateEstimator, metaclass=ABCMeta):
     """Linear model whose exact minimiser is released once with noise.
 
     A subclass turns y into targets and names the loss; everything else is here.
@@ -162,23 +163,6 @@ class OutputPerturbedLinearModel(PrivateEstimator, metaclass=ABCMeta):
         with np.errstate(all="ignore"):
             scores = safe_sparse_dot(rows, np.atleast_2d(self.coef_).T, dense_output=True)
             return scores + self.intercept_
-
-    def get_support(self, indices=False):
-        """Return which features have a released weight other than zero.
-
-        Parameters
-        ----------
-        indices : bool, default=False
-            Return the places of the features instead of a mask.
-
-        Returns
-        -------
-        ndarray of shape (n_features,) of bool, or of int
-            A function of the released weights alone, so it costs no budget.
-        """
-        check_is_fitted(self)
-        mask = np.any(np.atleast_2d(self.coef_) != 0, axis=0)
-        return np.flatnonzero(mask) if indices else mask
 
     def flip_probability(self, weight):
         """Return the probability that noise flips the decision on a feature.

@@ -35,9 +35,12 @@ class SparseDPSGDClassifier(ScoreClassifierMixin, DPSGDLinearModel):
     delta : float, default=1e-6
         In (0, 1); well below 1 / n_samples, or it warns.
     n_epochs : "auto" or float, default="auto"
-        Expected number of times that a record takes part.
+        Expected number of times that a record takes part. "auto" makes 50 to 1,000 steps, the
+        more the larger n_samples and epsilon are, and 10 where coordinates are selected.
     batch_size : "auto" or int, default="auto"
-        Expected number of records of a step. Large batches of few steps need the least noise.
+        Expected number of records of a step. Large batches of few steps need the least noise;
+        "auto" takes them so large that sampling costs a few per cent of noise, and all records
+        where coordinates are selected.
     sampling : {"poisson", "shuffled", "fixed_size", "full"} or Sampler, default="poisson"
         How records are drawn, which decides what a step costs and for which neighbours.
         "poisson": each record with the same probability (zero-out). "shuffled": each epoch is cut
@@ -60,7 +63,8 @@ class SparseDPSGDClassifier(ScoreClassifierMixin, DPSGDLinearModel):
     selected_grad_norm : float or None, default=None
         Norm to which it is clipped once more on the selected coordinates.
     learning_rate : "auto" or float, default="auto"
-        Step size for the mean gradient.
+        Step size for the mean gradient. "auto" follows from n_samples, epsilon and delta, for
+        rows of norm about 1; for rows of norm 30 a tenth of it is better.
     optimizer : {"sgd", "adam"}, default="sgd"
         Adam reads its moments of every coordinate in every step, so on sparse rows without a
         selector its cost grows with the number of columns. With a selector the moments of

@@ -1,7 +1,7 @@
 """What is promised and what it costs.
 
 Importing this package does not import dp_accounting: the modules that need it (`events`,
-`accounting`, `calibration`) are imported where they are used.
+`step_events`, `accounting`, `calibration`) are imported where they are used.
 """
 
 from skdp.privacy.budget import Neighbours, PrivacyBudget, Sensitivity

@@ -95,7 +95,8 @@ def bounded_range_renyi(eta: float, orders: Array) -> Array:
     with np.errstate(divide="ignore"):
         place = np.clip(np.log(constant) + np.log(rest / orders) - np.log(slope), 0.0, eta)
     exact = np.log(constant - slope * np.exp(place)) / rest + place
-    rounded_up = exact + _ROUNDING * (1 + eta) / rest
+    # A - B e^t is A/a at the supremum, so that a units in the last place may be lost.
+    rounded_up = exact + _ROUNDING * (orders + eta) / rest
     found: Array = np.minimum(rounded_up, orders * eta**2 / 8 * (1 + _ROUNDING))
     return found
 

@@ -52,11 +52,10 @@ def _parts(event: DpEvent) -> Iterator[tuple[Part, int]]:
             count = _repetitions(event.count)
             yield from ((part, inner * count) for part, inner in _parts(event.event) if count)
         case dp_event.ComposedDpEvent():
-            if _order_matters(event.events):
-                yield StepPart(_step(event)), 1
-            else:
-                for part in event.events:
-                    yield from _parts(part)
+            blocks = _blocks(event.events)
+            yield from ((StepPart(JointStep.of(block)), 1) for block in blocks)
+            for part in event.events if not blocks else ():
+                yield from _parts(part)
         case dp_event.PoissonSampledDpEvent():
             yield from _poisson(event.sampling_probability, event.event)
         case dp_event.SampledWithoutReplacementDpEvent():
@@ -68,13 +67,23 @@ def _parts(event: DpEvent) -> Iterator[tuple[Part, int]]:
             yield LibraryPart(event) if release is None else StepPart(JointStep((release,))), 1
 
 
-def _order_matters(events: list[DpEvent]) -> bool:
-    """Whether these are releases only, with a selection among them.
+def _blocks(events: list[DpEvent]) -> list[list[Release]]:
+    """Picks with the noise that follows them, where there are nothing but releases and some picks.
 
-    Without selections, what is alike adds up in closed form whatever the order.
+    Without picks, what is alike adds up in closed form whatever the order. Blocks of all records
+    are composed by their pairs; picks that look at earlier noise are covered by that.
     """
-    releases = [_release(event) for event in events]
-    return None not in releases and any(isinstance(r, BoundedRangePicks) for r in releases)
+    releases = [release for event in events if (release := _release(event)) is not None]
+    picks = any(isinstance(release, BoundedRangePicks) for release in releases)
+    if not picks or len(releases) < len(events):
+        return []
+    blocks, noisy = [[releases[0]]], isinstance(releases[0], GaussianNoise)
+    for release in releases[1:]:
+        if noisy and not isinstance(release, GaussianNoise):
+            blocks.append([])
+        blocks[-1].append(release)
+        noisy = isinstance(release, GaussianNoise)
+    return blocks
 
 
 def _poisson(rate: float, event: DpEvent) -> Iterator[tuple[Part, int]]:

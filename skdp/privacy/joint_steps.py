@@ -27,8 +27,8 @@ Array = NDArray[np.float64]
 _FINENESS = 512
 # Rounding of all operations on a lattice, and far more.
 _ROUNDED_UP = 1 + 2.0**-40
-# Picks beyond which a curve takes seconds, and losses that leave no privacy.
-_MOST_PICKS, _MOST_RHO = 1024, 1e4
+# Picks beyond which a curve takes seconds, and losses beyond the grid of `loss_pairs`.
+_MOST_WORK, _MOST_RHO = 1024, 700.0
 
 
 class Release(Protocol):
@@ -43,8 +43,8 @@ class Release(Protocol):
         """The release is so much DP with delta = 0; infinite where it is not."""
 
     @property
-    def picks(self) -> int:
-        """Operations on a curve that `before` takes."""
+    def work(self) -> int:
+        """What `before` takes, one pick being the unit."""
 
     @property
     def length(self) -> float:
@@ -69,7 +69,7 @@ class GaussianNoise:
     """N(0, 1) added to a statistic that moves by at most mu."""
 
     mu: float
-    picks = 1
+    work = 16
     guarantee = math.inf
     length = math.inf
 
@@ -107,6 +107,10 @@ class PurePicks:
 
     epsilon: float
     picks: int = 1
+
+    @property
+    def work(self) -> int:
+        return self.picks
 
     @property
     def rho(self) -> float:
@@ -155,6 +159,10 @@ class BoundedRangePicks:
 
     eta: float
     picks: int = 1
+
+    @property
+    def work(self) -> int:
+        return self.picks
 
     @property
     def rho(self) -> float:
@@ -269,8 +277,8 @@ class JointStep:
                 return GaussianCurve(mu)
             case (PurePicks(epsilon=epsilon, picks=1),):
                 return ResponseCurve(epsilon)
-        picks = sum(release.picks for release in self.releases)
-        if picks > _MOST_PICKS or self.rho > _MOST_RHO:
+        work = sum(release.work for release in self.releases)
+        if work > _MOST_WORK or self.rho > _MOST_RHO:
             return None
         return self._on_lattice(coarseness)
 

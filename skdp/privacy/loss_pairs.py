@@ -232,7 +232,8 @@ def _convolved(losses: Sequence[Losses], counts: Sequence[int], guess: float) ->
     size = next_fast_len(down + up + 1, real=True)
     exponents = reduce(np.add, (part.log_spectrum(size) * count for part, count in parts))
     masses = irfft(np.exp(exponents.view(np.complex128)), size)[: up + 1]
-    finite = math.fsum(count * math.log1p(-part.infinity) for part, count in parts)
+    kept = (count * math.log1p(-min(part.infinity, 1 - _TAIL)) for part, count in parts)
+    finite = math.fsum(kept)
     # Seen: 4e-17 a run (binomial laws). Each factor is rounded, and so is the transform.
     error = 1e-12 + sum(counts) * 2.0**-50
     deltas = _curve(masses, losses[0].interval) - math.expm1(finite) + 2 * _TAIL + error
@@ -253,7 +254,7 @@ def _reach(parts: Sequence[tuple[Losses, int]], sign: int, guess: float) -> int:
     order = -math.log(_TAIL) / guess
     best = bound(order)
     for factor in (2.0, 0.5):
-        while (better := bound(factor * order)) < best:
+        while 0 < (better := bound(factor * order)) < best:
             best, order = better, factor * order
     return max(0, min(furthest, math.ceil(best)))
 

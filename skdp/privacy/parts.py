@@ -125,8 +125,9 @@ class ReplacedPart:
     def curves(self, coarseness: int) -> LossCurves:
         return ReplacedGaussianCurve(self.rate, self.multiplier)
 
-    def renyi(self) -> None:
-        return None
+    def renyi(self) -> Array:
+        """Not amplified: for a delta that is too small for the curve."""
+        return ORDERS * self.rho
 
     def plain(self) -> None:
         return None

@@ -85,7 +85,7 @@ class RenyiCurve:
 def _on_block(
     rate: float, renyi: Callable[[Array], Array], orders: Array, chosen: Array, binomials: Array
 ) -> Array:
-    exponents = (chosen - 1) * renyi(chosen)
+    exponents = np.maximum((chosen - 1) * renyi(chosen), 0.0)
     # Without the terms 0 and 1 and with e^z - 1 for e^z, what is left of the sum is 1 exactly.
     with np.errstate(divide="ignore"):
         growth = exponents + np.log(-np.expm1(-exponents))

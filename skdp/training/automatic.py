@@ -6,6 +6,9 @@ deviation tau = sigma C / (b sqrt(T)), about C / (n mu) for the mu of the budget
 travel = learning rate times T is what accuracy depends on, and it should fall as tau rises;
 T itself hardly matters, so it is the least with which single steps stay stable: for rows of norm 1
 with a constant column, gradient descent is so up to the reciprocal of the loss's smoothness.
+
+A selection has to tell informative coordinates from noise in each step anew, so it wants few steps
+on all records.
 """
 
 import math
@@ -18,6 +21,7 @@ __all__ = ["PublicFacts"]
 
 _TRAVEL, _EXPONENT, _LONGEST_TRAVEL = 2.0, -0.8, 4000.0
 _FEWEST_STEPS, _MOST_STEPS = 50, 1000
+_SELECTING_STEPS = 10
 #: Batches are so large that the noise multiplier is about 2: then sampling costs 7 % of noise.
 _RATE_PER_MU = 1.9
 _LARGEST_EPSILON = 40.0
@@ -42,12 +46,14 @@ class PublicFacts:
         Norm to which gradients are clipped.
     smoothness : float
         Bound on the second derivative of the loss with respect to the scores.
+    selects : bool, default=False
+        Whether each step selects coordinates.
 
     Examples
     --------
     >>> facts = PublicFacts(10_000, 50, 1.0, 1e-6, 1, 1.0, smoothness=0.25)
     >>> facts.n_steps(), round(facts.sampling_rate(), 3)
-    (254, 0.028)
+    (251, 0.028)
     """
 
     n_records: int
@@ -57,15 +63,20 @@ class PublicFacts:
     n_runs: int
     max_grad_norm: float
     smoothness: float
+    selects: bool = False
 
     def n_steps(self) -> int:
         """Number of steps of a run."""
+        if self.selects:
+            return _SELECTING_STEPS
         travel = self._travel(1 / (self.n_records * self._mu))
         steps = math.ceil(travel / self._longest_step)
         return min(max(steps, _FEWEST_STEPS), _MOST_STEPS)
 
     def sampling_rate(self) -> float:
         """Expected share of the records that takes part in a step."""
+        if self.selects:
+            return 1.0
         steps = self.n_steps()
         return min(1.0, max(_RATE_PER_MU * self._mu / math.sqrt(steps), 5 / steps))
 
@@ -84,7 +95,7 @@ class PublicFacts:
 
     def selection_share(self) -> float:
         """Share of a step's budget that pays for the selection."""
-        return 0.3
+        return 0.5
 
     @property
     def _longest_step(self) -> float:

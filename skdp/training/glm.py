@@ -227,7 +227,7 @@ def _route(loss: Loss) -> ModuleType:
     """Return the compiled kernels, where numba is installed and they know the loss."""
     try:
         from skdp.training import glm_kernels
-    except ImportError:
+    except (ImportError, RuntimeError):  # an installation that does not fit, or has no cache
         return glm_numpy
     return glm_kernels if glm_kernels.has_code(loss) else glm_numpy
 

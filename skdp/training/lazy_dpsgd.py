@@ -150,7 +150,7 @@ def engine_for(loss: Loss) -> Engine:
     """Return the compiled engine, or the other one without numba or for a loss it does not know."""
     try:
         from skdp.training.lazy_kernels import CompiledEngine
-    except ImportError:
+    except (ImportError, RuntimeError):  # an installation that does not fit, or has no cache
         return NumpyEngine()
     return CompiledEngine() if CompiledEngine.knows(loss) else NumpyEngine()
 

@@ -100,17 +100,18 @@ class LinearRun:
     def train(
         self,
         records: LinearRecords,
-        start: Array,
+        start: Array | None,
         rng: RandomSource,
         progress: Progress | None = None,
     ) -> Array:
-        """Return the released parameters, flat."""
+        """Return the released parameters, flat; `start` is where to begin, None for zeros."""
         if self.lazy and issparse(records.X):
             return self._train_lazily(records, start, rng, progress)
         gradients = GlmGradients(
             records.X, records.targets, records.loss, fit_intercept=records.fit_intercept
         )
-        return dpsgd(self.plan, gradients, self.optimizer(self._descent, start), rng, progress)
+        begin = np.zeros(self.plan.size) if start is None else start
+        return dpsgd(self.plan, gradients, self.optimizer(self._descent, begin), rng, progress)
 
     @property
     def _descent(self) -> Descent:
@@ -126,7 +127,7 @@ class LinearRun:
     def _train_lazily(
         self,
         records: LinearRecords,
-        start: Array,
+        start: Array | None,
         rng: RandomSource,
         progress: Progress | None,
     ) -> Array:

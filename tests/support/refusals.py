@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
-from skdp.privacy import InMemoryLedger
+from skdp.linear_model import (
+    PrivateElasticNet,
+    PrivateElasticNetClassifier,
+    SparseDPSGDClassifier,
+    SparseDPSGDRegressor,
+)
+from skdp.privacy import InMemoryLedger, Neighbours
 
 #: Planted in the data; no message may repeat it, in any of these spellings.
 SECRET_DIGITS = "8675309"
@@ -20,8 +25,13 @@ X[1, 0] = SECRET_NUMBER
 y = np.arange(N) % 2
 
 CLASSIFIER, REGRESSOR = PrivateElasticNetClassifier(), PrivateElasticNet()
-BOTH = pytest.mark.parametrize(
+WEIGHTED = pytest.mark.parametrize(
     "estimator", [CLASSIFIER, REGRESSOR], ids=["classifier", "regressor"]
+)
+ALL = pytest.mark.parametrize(
+    "estimator",
+    [CLASSIFIER, REGRESSOR, SparseDPSGDClassifier(), SparseDPSGDRegressor()],
+    ids=["classifier", "regressor", "SGD classifier", "SGD regressor"],
 )
 
 
@@ -45,7 +55,8 @@ def refuses(call, match):
 
 def refuses_to_fit(estimator, *data, match, **fit_parameters):
     """Assert that a fit is refused before anything is spent and leaves no trace."""
-    ledger = InMemoryLedger(1e6, 0.5)
+    neighbours = Neighbours.ZERO_OUT if hasattr(estimator, "sampling") else Neighbours.REPLACE_ONE
+    ledger = InMemoryLedger(1e6, 0.5, neighbours)
     estimator = clone(estimator).set_params(ledger=ledger)
     before = vars(estimator).copy()
     error = refuses(lambda: estimator.fit(*data, **fit_parameters), match)
