@@ -3,7 +3,7 @@
 Opacus names no settings as defaults, so there are two rows: those of its MNIST example (10 epochs,
 batches of 64, learning rate 0.1) and those of skdp's own automatic choice. Clipping norm 1, Poisson
 batches and the PRV accountant in both. It takes no sparse rows: they are made dense, and the
-synthetic set, which would need 14 GB, is left out.
+synthetic sets, which would need 14 GB, are left out.
 
 Usage: OTHER_ENVIRONMENT/bin/python -m benchmarks.papers.opacus_peer --output opacus.csv
 """

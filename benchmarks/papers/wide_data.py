@@ -2,7 +2,7 @@
 
 Words are hashed or come with a vocabulary that was fixed with the data set; no document frequency
 is counted, and rows are scaled one by one, so a row depends on no other. The folder with the files
-is the one that the environment variable SKDP_DATA names; without it only the synthetic set is had.
+is the one that the environment variable SKDP_DATA names; without it only the synthetic sets are had.
 """
 
 import os
@@ -23,6 +23,7 @@ from benchmarks.data import Problem
 HASHED_COLUMNS = 2**17
 N_ROWS, N_COLUMNS, PER_ROW = 50_000, 100_000, 40
 N_INFORMATIVE, FIRST_INFORMATIVE, WEIGHT = 20, 10, 3.0
+LONG_ROW, PRESENT, LONG_ROW_WEIGHT = 300, 0.3, 2.0
 
 
 def sms_spam(folder: Path) -> Problem:
@@ -57,7 +58,7 @@ def dorothea(name: str, folder: Path) -> Problem:
     return _problem(name, X if name.endswith("0/1") else normalize(X), y)
 
 
-def synthetic(name: str, folder: Path | None = None) -> Problem:
+def synthetic(name: str) -> Problem:
     """50,000 rows of 40 words out of 100,000 (Zipf's law); 20 frequent ones decide the label."""
     rng = np.random.default_rng(0)
     popularity = np.cumsum(1 / np.arange(2, N_COLUMNS + 2))
@@ -67,13 +68,34 @@ def synthetic(name: str, folder: Path | None = None) -> Problem:
     X = sparse.csr_matrix((np.ones(words.size), words, starts), shape=(N_ROWS, N_COLUMNS))
     X.sum_duplicates()
     X.data[:] = 1.0
-    weights = np.zeros(N_COLUMNS)
-    weights[FIRST_INFORMATIVE : FIRST_INFORMATIVE + N_INFORMATIVE] = WEIGHT
-    weights[FIRST_INFORMATIVE : FIRST_INFORMATIVE + N_INFORMATIVE : 2] = -WEIGHT
-    scores = X @ weights
-    chance = 1 / (1 + np.exp(scores.mean() - scores))
-    y = rng.random(N_ROWS) < chance
+    chosen = np.arange(FIRST_INFORMATIVE, FIRST_INFORMATIVE + N_INFORMATIVE)
+    y = _labels(rng, X[:, chosen] @ _alternating(WEIGHT))
     return _problem(name, X if name.endswith("0/1") else normalize(X), y)
+
+
+def long_rows(name: str) -> Problem:
+    """50,000 rows of 300 ones in any of 100,000 columns; 20 more, often filled, decide the label."""
+    rng = np.random.default_rng(1)
+    others = rng.integers(N_INFORMATIVE, N_COLUMNS, size=(N_ROWS, LONG_ROW)).ravel()
+    starts = np.arange(0, others.size + 1, LONG_ROW)
+    X = sparse.csr_matrix((np.ones(others.size), others, starts), shape=(N_ROWS, N_COLUMNS))
+    X.sum_duplicates()
+    X.data[:] = 1.0
+    present = rng.random((N_ROWS, N_INFORMATIVE)) < PRESENT
+    rows, columns = np.nonzero(present)
+    ones = np.ones(len(rows))
+    X = X + sparse.csr_matrix((ones, (rows, columns)), shape=X.shape)
+    y = _labels(rng, present @ _alternating(LONG_ROW_WEIGHT))
+    return _problem(name, X if name.endswith("0/1") else normalize(X), y)
+
+
+def _alternating(size: float) -> np.ndarray:
+    return np.where(np.arange(N_INFORMATIVE) % 2, size, -size)
+
+
+def _labels(rng: np.random.Generator, scores: np.ndarray) -> np.ndarray:
+    """Draw labels of a logistic model, about half of them 1."""
+    return rng.random(len(scores)) < 1 / (1 + np.exp(scores.mean() - scores))
 
 
 def _hashed(texts: Any) -> Any:
@@ -111,6 +133,8 @@ FROM_FOLDER: dict[str, Callable[[Path], Problem]] = {
 MADE: dict[str, Callable[[], Problem]] = {
     "synthetic": partial(synthetic, "synthetic"),
     "synthetic 0/1": partial(synthetic, "synthetic 0/1"),
+    "long rows": partial(long_rows, "long rows"),
+    "long rows 0/1": partial(long_rows, "long rows 0/1"),
 }
 
 

@@ -30,6 +30,7 @@ SAMPLERS = {
     "fixed_size": FixedSizeWithoutReplacement,
     "full": lambda batch_size, n_records: FullBatch(n_records),
 }
+UNAMPLIFIED = ("shuffled", "full")
 SELECTORS = {
     "gaussian": GaussianSelector,
     "exponential": ExponentialSelector,
@@ -38,6 +39,7 @@ SELECTORS = {
     "sparse_vector": SparseVectorSelector,
     "adafest": SurvivorSelector,
 }
+NOISE_GROWS = (ExponentialSelector, NoisyMaxSelector, SparseVectorSelector)
 
 
 def linear_run(model, n_records, n_features, loss, sampler=None):
@@ -51,11 +53,18 @@ def linear_run(model, n_records, n_features, loss, sampler=None):
     budget = model._budget()
     n_runs = model.n_partial_fits if model.chunks == "same" else 1
     clip = model._number("max_grad_norm")
-    selects = _selects(model.selector)
 
     def facts_of(n):
         return PublicFacts(
-            n, size, budget.epsilon, budget.delta, n_runs, clip, loss.smoothness, selects
+            n_records=n,
+            size=size,
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            n_runs=n_runs,
+            max_grad_norm=clip,
+            smoothness=loss.smoothness,
+            selects=_selects(model.selector),
+            amplified=model.sampling not in UNAMPLIFIED,
         )
 
     if sampler is None:
@@ -101,7 +110,11 @@ def _sampler(model, facts):
                 "batch_size is set, and sampling is an object that names its own; set one of them."
             )
         return model.sampling
-    batch_size = facts.batch_size() if model.batch_size == "auto" else model.batch_size
+    if model.batch_size == "auto":
+        n_epochs = None if model.n_epochs == "auto" else model._number("n_epochs")
+        batch_size = facts.batch_size(n_epochs)
+    else:
+        batch_size = model.batch_size
     if batch_size > facts.n_records:
         raise ValueError(
             f"batch_size={batch_size} is larger than the number of rows, {facts.n_records}."
@@ -132,9 +145,12 @@ def _selector(model, facts):
 
 
 def _n_selected(model, facts, kind):
-    if kind is PermuteAndFlipSelector and model.n_selected == "auto":
-        return 1
-    n_selected = facts.n_selected() if model.n_selected == "auto" else model.n_selected
+    if model.n_selected != "auto":
+        n_selected = model.n_selected
+    elif kind is PermuteAndFlipSelector:
+        n_selected = 1
+    else:
+        n_selected = facts.n_selected(noise_grows=kind in NOISE_GROWS)
     if n_selected > facts.size:
         raise ValueError(
             f"n_selected={n_selected} is larger than the number of coefficients, {facts.size}."

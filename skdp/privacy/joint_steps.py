@@ -131,8 +131,9 @@ class PurePicks:
         return reduce(lambda curve, _: self._one_before(curve), range(self.picks), later)
 
     def joined(self, other: Release) -> Release | None:
-        same = isinstance(other, PurePicks) and other.epsilon == self.epsilon
-        return PurePicks(self.epsilon, self.picks + other.picks) if same else None
+        if not isinstance(other, PurePicks) or other.epsilon != self.epsilon:
+            return None
+        return PurePicks(self.epsilon, self.picks + other.picks)
 
     def times(self, count: int) -> "PurePicks":
         return PurePicks(self.epsilon, self.picks * count)
@@ -183,8 +184,9 @@ class BoundedRangePicks:
         return reduce(lambda curve, _: self._one_before(curve), range(self.picks), later)
 
     def joined(self, other: Release) -> Release | None:
-        same = isinstance(other, BoundedRangePicks) and other.eta == self.eta
-        return BoundedRangePicks(self.eta, self.picks + other.picks) if same else None
+        if not isinstance(other, BoundedRangePicks) or other.eta != self.eta:
+            return None
+        return BoundedRangePicks(self.eta, self.picks + other.picks)
 
     def times(self, count: int) -> "BoundedRangePicks":
         return BoundedRangePicks(self.eta, self.picks * count)

@@ -1,6 +1,7 @@
 """The parts of a composition, each with the bounds that are proved for it."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
@@ -9,12 +10,18 @@ from dp_accounting import DpEvent, dp_event
 from numpy.typing import NDArray
 
 from skdp.privacy.joint_steps import JointStep
-from skdp.privacy.loss_curves import LossCurves, PoissonCurves, ReplacedGaussianCurve
+from skdp.privacy.loss_curves import (
+    LatticeCurve,
+    LossCurves,
+    PoissonCurves,
+    ReplacedGaussianCurve,
+)
 from skdp.privacy.renyi import ORDERS, poisson_renyi
 
 __all__ = ["LibraryPart", "Part", "ReplacedPart", "SampledPart", "StepPart", "SubsetPart"]
 
 Array = NDArray[np.float64]
+_LATTICE_POINTS = 2048
 
 
 class Part(Protocol):
@@ -201,7 +208,11 @@ class LibraryPart:
 
         removed = self._losses(adjacency_type=AdjacencyType.REMOVE)
         added = self._losses(adjacency_type=AdjacencyType.ADD)
-        return None if removed is None else _LibraryCurves(removed, added)
+        if removed is None:
+            return None
+        if isinstance(self.event, dp_event.MixtureOfGaussiansDpEvent):
+            return _LibraryCurves(_on_lattice(removed), _on_lattice(added))
+        return _LibraryCurves(removed.get_delta_for_epsilon, added.get_delta_for_epsilon)
 
     def renyi(self) -> Array | None:
         return ORDERS * self.rho if self.rho < math.inf else None
@@ -233,18 +244,20 @@ class LibraryPart:
 @final
 @dataclass(frozen=True, eq=False)
 class _LibraryCurves:
-    """Curves of dp_accounting, from an object for each direction."""
+    """Curves of dp_accounting, a function for each direction."""
 
-    with_record: Any
-    without_record: Any
+    with_record: Callable[[Array], Array]
+    without_record: Callable[[Array], Array]
 
     def removed(self, epsilons: Array) -> Array:
-        return _probabilities(self.with_record.get_delta_for_epsilon(epsilons))
+        return np.clip(self.with_record(epsilons), 0.0, 1.0)
 
     def added(self, epsilons: Array) -> Array:
-        return _probabilities(self.without_record.get_delta_for_epsilon(epsilons))
+        return np.clip(self.without_record(epsilons), 0.0, 1.0)
 
 
-def _probabilities(deltas: Array) -> Array:
-    clipped: Array = np.clip(deltas, 0.0, 1.0)
-    return clipped
+def _on_lattice(losses: Any) -> Callable[[Array], Array]:
+    """Chords for a curve that takes a millisecond a point."""
+    interval = losses.connect_dots_bounds().epsilon_upper / _LATTICE_POINTS
+    points = interval * np.arange(_LATTICE_POINTS + 1)
+    return LatticeCurve(interval, losses.get_delta_for_epsilon(points)).at

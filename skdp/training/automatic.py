@@ -22,6 +22,10 @@ __all__ = ["PublicFacts"]
 _TRAVEL, _EXPONENT, _LONGEST_TRAVEL = 2.0, -0.8, 4000.0
 _FEWEST_STEPS, _MOST_STEPS = 50, 1000
 _SELECTING_STEPS = 10
+#: Mechanisms whose noise grows with the number of coordinates can tell a few at best.
+_MOST_PICKS = 20
+#: Without amplification large batches are better, and many steps buy nothing.
+_SHUFFLED_BATCHES, _MOST_SHUFFLED_STEPS = 4, 200
 #: Batches are so large that the noise multiplier is about 2: then sampling costs 7 % of noise.
 _RATE_PER_MU = 1.9
 _LARGEST_EPSILON = 40.0
@@ -48,6 +52,8 @@ class PublicFacts:
         Bound on the second derivative of the loss with respect to the scores.
     selects : bool, default=False
         Whether each step selects coordinates.
+    amplified : bool, default=True
+        Whether chance hides which step saw a record; shuffled batches do not.
 
     Examples
     --------
@@ -64,38 +70,47 @@ class PublicFacts:
     max_grad_norm: float
     smoothness: float
     selects: bool = False
+    amplified: bool = True
 
     def n_steps(self) -> int:
         """Number of steps of a run."""
         if self.selects:
             return _SELECTING_STEPS
+        most = _MOST_STEPS if self.amplified else _MOST_SHUFFLED_STEPS
         travel = self._travel(1 / (self.n_records * self._mu))
         steps = math.ceil(travel / self._longest_step)
-        return min(max(steps, _FEWEST_STEPS), _MOST_STEPS)
+        return min(max(steps, _FEWEST_STEPS), most)
 
     def sampling_rate(self) -> float:
         """Expected share of the records that takes part in a step."""
         if self.selects:
             return 1.0
+        if not self.amplified:
+            return 1 / _SHUFFLED_BATCHES
         steps = self.n_steps()
         return min(1.0, max(_RATE_PER_MU * self._mu / math.sqrt(steps), 5 / steps))
 
-    def batch_size(self) -> int:
-        """Expected batch size."""
-        return max(1, round(self.sampling_rate() * self.n_records))
+    def batch_size(self, n_epochs: float | None = None) -> int:
+        """Expected batch size; for so many epochs, where they are given."""
+        rate = self.sampling_rate() if n_epochs is None else min(1.0, n_epochs / self.n_steps())
+        return max(1, round(rate * self.n_records))
 
     def learning_rate(self, noise_multiplier: float, batch_size: float, n_steps: int) -> float:
         """Step size for the mean gradient."""
         noise = noise_multiplier / (batch_size * math.sqrt(n_steps))
         return min(self._travel(noise) / n_steps, self._longest_step) / self.max_grad_norm
 
-    def n_selected(self) -> int:
-        """Number of coordinates of an update, where some are selected."""
-        return max(1, min(self.size, round(math.sqrt(self.size))))
+    def n_selected(self, *, noise_grows: bool) -> int:
+        """Number of coordinates of an update, where some are selected.
+
+        `noise_grows` tells whether the noise of the selection grows with it.
+        """
+        root = min(self.size, math.ceil(math.sqrt(self.size)))
+        return min(root, _MOST_PICKS) if noise_grows else root
 
     def selection_share(self) -> float:
         """Share of a step's budget that pays for the selection."""
-        return 0.5
+        return 0.7
 
     @property
     def _longest_step(self) -> float:
