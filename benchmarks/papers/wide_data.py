@@ -2,7 +2,8 @@
 
 Words are hashed or come with a vocabulary that was fixed with the data set; no document frequency
 is counted, and rows are scaled one by one, so a row depends on no other. The folder with the files
-is the one that the environment variable SKDP_DATA names; without it only the synthetic sets are had.
+is the one that the environment variable SKDP_DATA names; without it there are only the synthetic
+sets.
 """
 
 import os
@@ -74,7 +75,7 @@ def synthetic(name: str) -> Problem:
 
 
 def long_rows(name: str) -> Problem:
-    """50,000 rows of 300 ones in any of 100,000 columns; 20 more, often filled, decide the label."""
+    """50,000 rows of 300 ones anywhere in 100,000 columns; 20 more columns decide the label."""
     rng = np.random.default_rng(1)
     others = rng.integers(N_INFORMATIVE, N_COLUMNS, size=(N_ROWS, LONG_ROW)).ravel()
     starts = np.arange(0, others.size + 1, LONG_ROW)

@@ -1,10 +1,10 @@
 """What is compared on wide rows: dense noise and every selector, with and without re-clipping.
 
-All of skdp's are `SparseDPSGDClassifier` with delta 1e-6 and default settings but for what the name
-says; "re-clipped" is ``selected_grad_norm=0.3``, "two releases" ``selection_share=0.7`` (the default
-for "gaussian" makes one release of both). Poisson batches; the neighbouring relation of all private
-methods is zero-out (public number of rows, one row replaced by an empty one), which is also what
-Opacus's accountant covers. The settings in the names were tried on these data sets.
+All of skdp's are `SparseDPSGDClassifier` with delta 1e-6 and default settings but for what the
+name says; "re-clipped" is ``selected_grad_norm=0.3``, "two releases" ``selection_share=0.7`` (the
+default for "gaussian" makes one release of both). Poisson batches; the neighbouring relation of all
+private methods is zero-out (public number of rows, one row replaced by an empty one), which is also
+what Opacus's accountant covers. The settings in the names were tried on these data sets.
 """
 
 from collections.abc import Callable

@@ -8,7 +8,7 @@ during the first half of the stream and during the second.
 
 Requirement: the second is at most 1.02 times the first.
 
-Usage: python -m benchmarks.speed.stream [--gigabytes 1]
+Usage: python -m benchmarks.speed.stream [--gigabytes 1] [--epochs 1 auto]
 """
 
 import os
@@ -86,6 +86,7 @@ def main() -> None:
     """Print the table; the exit status tells whether the requirement is met."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gigabytes", type=float, default=1.0, help="of each kind of rows")
+    parser.add_argument("--epochs", nargs="+", default=["1", "auto"], help="of a chunk")
     arguments = parser.parse_args()
     print(f"{machine()}; chunks of {N_SAMPLES} rows\n")
     print(
@@ -94,8 +95,9 @@ def main() -> None:
     )
     worst = 0.0
     for name, chunk in KINDS.items():
-        for n_epochs in (1, "auto"):
-            stream = Stream.of(chunk, n_epochs, 1e9 * arguments.gigabytes)
+        for n_epochs in arguments.epochs:
+            setting = n_epochs if n_epochs == "auto" else float(n_epochs)
+            stream = Stream.of(chunk, setting, 1e9 * arguments.gigabytes)
             print(stream.row(name), flush=True)
             worst = max(worst, stream.growth)
     print(f"\nLargest growth {worst:.3f}, requirement {LIMIT:g}")

@@ -63,22 +63,22 @@ def clipped_sum(
     records: Records, values: Array, scale: float, rows: Integers, limit: float, grid: float
 ) -> tuple[Integers, Array]:
     """Sum of the clipped gradients of `rows`: coordinates, values."""
-    layout = records.layout
-    columns, terms = empty_terms(records.matrix, rows, layout.n_outputs)
-    constant = np.zeros(layout.intercept * layout.n_outputs)
-    slopes = np.empty(layout.n_outputs)
+    matrix, targets, bounds, loss, layout = records
+    n_features, n_outputs, intercept = layout
+    columns, terms = empty_terms(matrix, rows, n_outputs)
+    constant, slopes = np.zeros(intercept * n_outputs), np.empty(n_outputs)
     n = 0
     for i in rows:
-        x, features = row_of(records.matrix, i)
+        x, features = row_of(matrix, i)
         write_scores(x, features, layout, values, scale, slopes)
-        length = write_slopes(records.loss, slopes, records.targets[i])
+        length = write_slopes(loss, slopes, targets[i])
         if length > 0:
-            clip_slopes(slopes, length, records.norms[i], limit, grid)
+            clip_slopes(slopes, length, bounds[i], limit, grid)
             write_terms(x, features, slopes, columns[n:], terms[n:])
             n += x.size
             for k in range(constant.size):
                 constant[k] += np.trunc(slopes[k])
-    return summed(columns[:n], terms[:n], constant, layout.n_features, grid)
+    return summed(columns[:n], terms[:n], constant, n_features, grid)
 
 
 @inner
@@ -86,13 +86,14 @@ def write_scores(
     x: Any, features: Any, layout: Any, values: Array, scale: float, scores: Array
 ) -> None:
     """Scores of a record, one for each output."""
-    if layout.n_outputs == 1:
+    n_outputs = layout[1]
+    if n_outputs == 1:
         scores[0] = sparse_dot(x, features, values)
     else:
         clear(scores)
         for entry in range(x.size):
-            first = features[entry] * layout.n_outputs
-            for k in range(layout.n_outputs):
+            first = features[entry] * n_outputs
+            for k in range(n_outputs):
                 scores[k] += x[entry] * values[first + k]
     finish_scores(layout, values, scale, scores)
 
@@ -126,22 +127,23 @@ def contribution_map(
     records: Records, rows: Integers, limit: float, grid: float
 ) -> tuple[Integers, Array]:
     """Sum over `rows` of the clipped 0/1 vectors of the coordinates that they touch."""
-    layout = records.layout
-    columns, terms = empty_terms(records.matrix, rows, layout.n_outputs)
-    constant = np.zeros(layout.intercept * layout.n_outputs)
+    matrix, _, _, _, layout = records
+    n_features, n_outputs, intercept = layout
+    columns, terms = empty_terms(matrix, rows, n_outputs)
+    constant = np.zeros(intercept * n_outputs)
     n = 0
     for i in rows:
-        x, features = row_of(records.matrix, i)
+        x, features = row_of(matrix, i)
         entry = touch(x, layout, limit, grid)
         for k in range(constant.size):
             constant[k] += entry
         for position in range(x.size):
             if x[position] != 0:
                 columns[n] = features[position]
-                for k in range(layout.n_outputs):
+                for k in range(n_outputs):
                     terms[n, k] = entry
                 n += 1
-    return summed(columns[:n], terms[:n], constant, layout.n_features, grid)
+    return summed(columns[:n], terms[:n], constant, n_features, grid)
 
 
 @compiled
@@ -155,21 +157,22 @@ def restricted_sum(
     grid: float,
 ) -> Array:
     """Sum of gradients restricted to the `selected` coordinates, then clipped."""
-    layout = records.layout
-    check_rows(rows, records.targets.size)
-    chosen = grouped(selected, layout.n_outputs)
-    total, slopes = np.zeros(selected.size), np.empty(layout.n_outputs)
+    matrix, targets, _, loss, layout = records
+    n_features, n_outputs, intercept = layout
+    check_rows(rows, targets.size)
+    chosen = grouped(selected, n_outputs)
+    total, slopes = np.zeros(selected.size), np.empty(n_outputs)
     part, coordinates = np.empty(selected.size), np.empty(selected.size, np.int64)
-    constant, last = np.ones(layout.intercept), np.full(layout.intercept, layout.n_features)
+    constant, last = np.ones(intercept), np.full(intercept, n_features)
     for i in rows:
-        x, features = row_of(records.matrix, i)
+        x, features = row_of(matrix, i)
         write_scores(x, features, layout, values, scale, slopes)
-        if write_slopes(records.loss, slopes, records.targets[i]) > 0:
+        if write_slopes(loss, slopes, targets[i]) > 0:
             magnitude = largest_of(slopes)
             n = write_part(x, features, chosen, part, coordinates, 0)
             n = write_part(constant, last, chosen, part, coordinates, n)
             for position in range(n):
-                output = selected[coordinates[position]] % layout.n_outputs
+                output = selected[coordinates[position]] % n_outputs
                 part[position] *= slopes[output] / magnitude
             factor = clip_factor(part[:n], magnitude, limit, grid)
             for position in range(n):

@@ -41,17 +41,17 @@ def clipped_sum(
     records: Records, values: Array, scale: float, rows: Integers, limit: float, grid: float
 ) -> tuple[Array]:
     """Sum of the clipped gradients of `rows`."""
-    X = records.matrix[0]
+    matrix, targets, bounds, loss, layout = records
+    X = matrix[0]
     check_rows(rows, X.shape[0])
-    total = np.zeros(values.size)
-    slopes = np.empty(records.layout.n_outputs)
+    total, slopes = np.zeros(values.size), np.empty(layout[1])
     for t in range(rows.size):
         read_ahead(X, rows, t)
         i = rows[t]
-        write_scores(X[i], records.layout, values, scale, slopes)
-        length = write_slopes(records.loss, slopes, records.targets[i])
+        write_scores(X[i], layout, values, scale, slopes)
+        length = write_slopes(loss, slopes, targets[i])
         if length > 0:
-            clip_slopes(slopes, length, records.norms[i], limit, grid)
+            clip_slopes(slopes, length, bounds[i], limit, grid)
             add(total, X[i], slopes)
     scale_by(total, grid)
     return (total,)
@@ -60,13 +60,14 @@ def clipped_sum(
 @inner
 def write_scores(x: Any, layout: Any, values: Array, scale: float, scores: Array) -> None:
     """Scores of a record, one for each output."""
-    if layout.n_outputs == 1:
+    n_outputs = layout[1]
+    if n_outputs == 1:
         scores[0] = dot(x, values)
     else:
         clear(scores)
         for j in range(x.size):
-            for k in range(layout.n_outputs):
-                scores[k] += x[j] * values[j * layout.n_outputs + k]
+            for k in range(n_outputs):
+                scores[k] += x[j] * values[j * n_outputs + k]
     finish_scores(layout, values, scale, scores)
 
 
@@ -110,14 +111,16 @@ def contribution_map(
     records: Records, rows: Integers, limit: float, grid: float
 ) -> tuple[Integers, Array]:
     """Sum over `rows` of the clipped 0/1 vectors of the coordinates that they touch."""
-    X, layout = records.matrix[0], records.layout
+    matrix, _, _, _, layout = records
+    X = matrix[0]
     check_rows(rows, X.shape[0])
-    total = np.zeros((layout.n_features + layout.intercept, layout.n_outputs))
+    n_features, n_outputs, intercept = layout
+    total = np.zeros((n_features + intercept, n_outputs))
     for i in rows:
         entry = touch(X[i], layout, limit, grid)
         for j in range(total.shape[0]):
-            if j == layout.n_features or X[i, j] != 0:
-                for k in range(layout.n_outputs):
+            if j == n_features or X[i, j] != 0:
+                for k in range(n_outputs):
                     total[j, k] += entry
     return nonzero(np.arange(total.shape[0]), total, grid)
 
@@ -133,17 +136,19 @@ def restricted_sum(
     grid: float,
 ) -> Array:
     """Sum of gradients restricted to the `selected` coordinates, then clipped."""
-    X, layout = records.matrix[0], records.layout
+    matrix, targets, _, loss, layout = records
+    X = matrix[0]
     check_rows(rows, X.shape[0])
+    n_features, n_outputs, _ = layout
     total, part = np.zeros(selected.size), np.empty(selected.size)
-    slopes = np.empty(layout.n_outputs)
+    slopes = np.empty(n_outputs)
     for i in rows:
         write_scores(X[i], layout, values, scale, slopes)
-        if write_slopes(records.loss, slopes, records.targets[i]) > 0:
+        if write_slopes(loss, slopes, targets[i]) > 0:
             magnitude = largest_of(slopes)
             for c in range(selected.size):
-                j, k = divmod(selected[c], layout.n_outputs)
-                x = 1.0 if j == layout.n_features else np.float64(X[i, j])
+                j, k = divmod(selected[c], n_outputs)
+                x = 1.0 if j == n_features else np.float64(X[i, j])
                 part[c] = slopes[k] / magnitude * x
             factor = clip_factor(part, magnitude, limit, grid)
             for c in range(selected.size):

@@ -18,7 +18,6 @@ from skdp.training.glm_contract import (
     Array,
     Integers,
     Kernels,
-    Layout,
     Records,
 )
 
@@ -90,18 +89,19 @@ class GlmGradients:
         self.sparse = bool(sparse.issparse(X))
         matrix = _csr_arrays(X) if self.sparse else _dense_array(X)
         self.n_records = int(X.shape[0])
-        layout = Layout(int(X.shape[1]), loss.n_outputs, int(fit_intercept))
-        self.size = layout.size
+        n_features = int(X.shape[1])
+        self.size = (n_features + bool(fit_intercept)) * loss.n_outputs
         route = _route(loss)
         self._kernels: Kernels = route.SPARSE if self.sparse else route.DENSE
-        self._records = Records(
+        self._records: Records = (
             matrix,
             _checked_targets(targets, self.n_records, loss),
-            self._kernels.norms(matrix, layout.intercept),
+            self._kernels.norms(matrix, int(fit_intercept)),
             self._kernels.loss_argument(loss),
-            layout,
+            (n_features, loss.n_outputs, int(fit_intercept)),
         )
-        self._widest = int(np.diff(matrix[2]).max(initial=0)) if self.sparse else layout.n_features
+        self._n_outputs = loss.n_outputs
+        self._widest = int(np.diff(matrix[2]).max(initial=0)) if self.sparse else n_features
         self._rounding = MARGIN + 2 * (loss.n_outputs + 8) * UNIT_ROUNDOFF
 
     def __repr__(self) -> str:
@@ -213,13 +213,12 @@ class GlmGradients:
         return join(first, second)
 
     def _n_terms(self, rows: Integers, extra: int) -> int:
-        n_outputs = self._records.layout.n_outputs
-        most: int = len(rows) * (self._widest * n_outputs + extra)
+        most: int = len(rows) * (self._widest * self._n_outputs + extra)
         if most <= LARGEST_BATCH or not self.sparse:
             return most
-        indptr = self._records.matrix[2]
+        indptr = self._records[0][2]
         stored = int((indptr[1:][rows] - indptr[:-1][rows]).sum())
-        terms: int = stored * n_outputs + len(rows) * extra
+        terms: int = stored * self._n_outputs + len(rows) * extra
         return terms
 
 

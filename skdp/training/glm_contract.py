@@ -30,38 +30,13 @@ UNIT_ROUNDOFF = 2.0**-53
 MARGIN = 2.0**-40
 
 
-class Layout(NamedTuple):
-    """Parameters are flat, ``w[feature * n_outputs + output]``; the intercept comes last."""
-
-    n_features: int
-    n_outputs: int
-    intercept: int
-
-    @property
-    def size(self) -> int:
-        return (self.n_features + self.intercept) * self.n_outputs
-
-
-class Records(NamedTuple):
-    """What a kernel reads: all of it public or per record, nothing about a batch.
-
-    Attributes
-    ----------
-    matrix : tuple of arrays
-        ``(X,)``, or ``(data, indices, indptr)``.
-    targets : ndarray of float64, shape (n_records,)
-    norms : ndarray of float64, shape (n_records,)
-        Of the rows, in `NORM_UNIT`.
-    loss : object
-        `Kernels.loss_argument` of the loss.
-    layout : Layout
-    """
-
-    matrix: Any
-    targets: Array
-    norms: Array
-    loss: Any
-    layout: Any
+#: ``(n_features, n_outputs, intercept)``, intercept 0 or 1. Parameters are flat,
+#: ``w[feature * n_outputs + output]``; those of the intercept come last.
+Layout = tuple[int, int, int]
+#: ``(matrix, targets, norms, loss, layout)``: what a kernel reads. `matrix` is ``(X,)`` or
+#: ``(data, indices, indptr)``, `loss` is `Kernels.loss_argument` of the loss. Tuples without
+#: names: numba 0.60 takes one type of named tuple for another now and then.
+Records = tuple[Any, Array, Array, Any, Layout]
 
 
 class Kernels(NamedTuple):

@@ -54,9 +54,10 @@ def norm_bounds(batch: Batch, x: Array, constant: float) -> Array:
 
 def batch_of(storage: Storage, records: Records, rows: Integers) -> Batch:
     """Return some rows; refuse those that do not exist, where NumPy would count from the end."""
-    if len(rows) and not 0 <= rows.min() <= rows.max() < len(records.targets):
+    matrix, targets, *_ = records
+    if len(rows) and not 0 <= rows.min() <= rows.max() < len(targets):
         raise IndexError("rows must be indices of records.")
-    return storage(records.matrix, rows)
+    return storage(matrix, rows)
 
 
 def clipped_sum(
@@ -69,12 +70,11 @@ def clipped_sum(
     grid: float,
 ) -> Any:
     """Sum of the clipped gradients of `rows`."""
-    batch = batch_of(storage, records, rows)
+    batch, norms_of_rows = batch_of(storage, records, rows), records[2][rows]
     with np.errstate(all="ignore"):
         slopes, lengths, usable = slopes_of(records, batch, values, scale, rows)
-        bounds = records.norms[rows]
-        outside = lengths * bounds > limit * NORM_UNIT
-        factors = limit * NORM_UNIT / grid / bounds
+        outside = lengths * norms_of_rows > limit * NORM_UNIT
+        factors = limit * NORM_UNIT / grid / norms_of_rows
         clipped = slopes / lengths[:, None] * factors[:, None]
         slopes = np.where(outside[:, None], clipped, slopes / grid)
         slopes[~usable] = 0.0
@@ -89,19 +89,19 @@ def slopes_of(
     records: Records, batch: Batch, values: Array, scale: float, rows: Integers
 ) -> tuple[Array, Array, Flags]:
     """Slopes of the loss (n_rows, n_outputs), their norms, and which are finite and not all 0."""
-    layout = records.layout
-    scores = np.empty((len(rows), layout.n_outputs))
-    for k in range(layout.n_outputs):
-        weights = values[batch.columns * layout.n_outputs + k]
+    _, targets, _, loss, (n_features, n_outputs, intercept) = records
+    scores = np.empty((len(rows), n_outputs))
+    for k in range(n_outputs):
+        weights = values[batch.columns * n_outputs + k]
         scores[:, k] = batch.sums(batch.x * weights)
-    if layout.intercept:
-        scores += values[layout.n_features * layout.n_outputs :]
+    if intercept:
+        scores += values[n_features * n_outputs :]
     scores *= scale
     usable = np.isfinite(scores).all(axis=1)
     scores[~usable] = 0.0
-    slopes = slopes_at(records.loss, scores, records.targets[rows])
+    slopes = slopes_at(loss, scores, targets[rows])
     lengths = largest = np.abs(slopes).max(axis=1)
-    if layout.n_outputs > 1:
+    if n_outputs > 1:
         lengths = largest * np.sqrt(np.square(slopes / largest[:, None]).sum(axis=1))
     return slopes, lengths, usable & np.isfinite(lengths) & (lengths > 0)
 
@@ -118,10 +118,11 @@ def with_constant(
     batch: Batch, records: Records, terms: list[Array], constant: Array
 ) -> tuple[Integers, Array]:
     """Sums by column, the constant column last."""
+    n_features, _, intercept = records[-1]
     columns, sums = batch.column_sums(terms)
-    if not records.layout.intercept:
+    if not intercept:
         return columns, sums
-    return np.append(columns, records.layout.n_features), np.concatenate([sums, constant[None]])
+    return np.append(columns, n_features), np.concatenate([sums, constant[None]])
 
 
 def nonzero(columns: Integers, sums: Array, grid: float) -> tuple[Integers, Array]:
@@ -135,13 +136,14 @@ def contribution_map(
     storage: Storage, records: Records, rows: Integers, limit: float, grid: float
 ) -> tuple[Integers, Array]:
     """Sum over `rows` of the clipped 0/1 vectors of the coordinates that they touch."""
-    batch, layout = batch_of(storage, records, rows), records.layout
+    batch = batch_of(storage, records, rows)
+    _, n_outputs, intercept = records[-1]
     touched = batch.x != 0
-    n_touched = (batch.sums(touched.astype(np.float64)) + layout.intercept) * layout.n_outputs
+    n_touched = (batch.sums(touched.astype(np.float64)) + intercept) * n_outputs
     shares = np.minimum(1.0, limit / np.sqrt(np.maximum(n_touched, 1)))
     entries = np.trunc(shares / grid)
-    terms = [np.where(touched, batch.spread(entries), 0.0)] * layout.n_outputs
-    constant = np.full(layout.n_outputs, entries.sum())
+    terms = [np.where(touched, batch.spread(entries), 0.0)] * n_outputs
+    constant = np.full(n_outputs, entries.sum())
     return nonzero(*with_constant(batch, records, terms, constant), grid)
 
 
@@ -156,16 +158,17 @@ def restricted_sum(
     grid: float,
 ) -> Array:
     """Sum of gradients restricted to the `selected` coordinates, then clipped."""
-    batch, layout = batch_of(storage, records, rows), records.layout
-    features, place = np.unique(selected // layout.n_outputs, return_inverse=True)
-    inside = features[features < layout.n_features]
+    batch = batch_of(storage, records, rows)
+    n_features, n_outputs, _ = records[-1]
+    features, place = np.unique(selected // n_outputs, return_inverse=True)
+    inside = features[features < n_features]
     x = np.ones((len(rows), len(features)))
     x[:, : len(inside)] = batch.chosen(inside)
     with np.errstate(all="ignore"):
         slopes, _, usable = slopes_of(records, batch, values, scale, rows)
         magnitudes = np.abs(slopes).max(axis=1)
         directions = slopes / magnitudes[:, None]
-        parts = np.take(directions, selected % layout.n_outputs, axis=1)
+        parts = np.take(directions, selected % n_outputs, axis=1)
         parts *= np.take(x, place, axis=1)
         bounds = norm_bounds(DenseBatch((parts,), slice(None)), parts, 0.0)
         outside = magnitudes * bounds > limit * NORM_UNIT

@@ -1,13 +1,13 @@
 """What the private loop asks of a model."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from skdp.mechanisms.statistics import SparseSum
 
-__all__ = ["PerRecordGradients"]
+__all__ = ["Batch", "PerRecordGradients"]
 
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -49,3 +49,28 @@ class PerRecordGradients(Protocol):
         grid: float,
     ) -> Array:
         """Sum of gradients restricted to the `selected` coordinates and then clipped."""
+
+
+class Batch(NamedTuple):
+    """The records of one step and the parameters at which their gradients are taken."""
+
+    gradients: PerRecordGradients
+    values: Array
+    scale: float
+    rows: Rows
+
+    def clipped_sum(self, *, max_norm: float, grid: float) -> Array | SparseSum:
+        """Sum of whole gradients, each clipped."""
+        return self.gradients.clipped_sum(
+            self.values, self.scale, self.rows, max_norm=max_norm, grid=grid
+        )
+
+    def contribution_map(self, *, max_norm: float, grid: float) -> SparseSum:
+        """Sum of the 0/1 vectors of what records touch, each scaled down."""
+        return self.gradients.contribution_map(self.rows, max_norm=max_norm, grid=grid)
+
+    def restricted_sum(self, selected: Rows, *, max_norm: float, grid: float) -> Array:
+        """Sum of gradients on the selected coordinates, each clipped there."""
+        return self.gradients.restricted_sum(
+            self.values, self.scale, self.rows, selected, max_norm=max_norm, grid=grid
+        )

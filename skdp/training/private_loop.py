@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from skdp._random import RandomSource
-from skdp.training.gradients import Array, PerRecordGradients
+from skdp.training.gradients import Array, Batch, PerRecordGradients
 from skdp.training.optimizers import Optimizer
 from skdp.training.plan import TrainingPlan
 
@@ -52,8 +52,8 @@ def dpsgd(
     for block in plan.sampler.blocks(gradients.n_records, plan.n_steps, batches):
         for rows in block.each():
             step = next(steps)
-            released = step.release(gradients, optimizer.values, optimizer.scale, rows, noise)
-            optimizer.apply(released)
+            batch = Batch(gradients, optimizer.values, optimizer.scale, rows)
+            optimizer.apply(step.release(batch, noise))
             made += 1
         if progress is not None:
             progress(made)

@@ -55,9 +55,10 @@ def sum_of_squares(x: Any, shrink: float) -> float:
 @inner
 def finish_scores(layout: Any, values: Array, scale: float, scores: Array) -> None:
     """Add the intercept, multiply by the scale."""
-    for k in range(layout.n_outputs):
-        if layout.intercept:
-            scores[k] += values[layout.n_features * layout.n_outputs + k]
+    n_features, n_outputs, intercept = layout
+    for k in range(n_outputs):
+        if intercept:
+            scores[k] += values[n_features * n_outputs + k]
         scores[k] *= scale
 
 
@@ -126,10 +127,10 @@ def touch(x: Any, layout: Any, limit: float, grid: float) -> float:
 
     A record without any gets an entry, too; it has no use for it.
     """
-    n_touched = layout.intercept
+    _, n_outputs, n_touched = layout
     for value in x:
         n_touched += value != 0
-    share = min(1.0, limit / math.sqrt(max(1, n_touched * layout.n_outputs)))
+    share = min(1.0, limit / math.sqrt(max(1, n_touched * n_outputs)))
     entry: float = np.trunc(share / grid)
     return entry
 

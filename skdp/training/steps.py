@@ -10,7 +10,7 @@ from skdp.mechanisms import Mechanism
 from skdp.mechanisms.gaussian_selection import GaussianThreshold, GaussianTopK
 from skdp.mechanisms.grid_gaussian import GridGaussianMechanism
 from skdp.mechanisms.statistics import Selection, SparseSum
-from skdp.training.gradients import Array, PerRecordGradients, Rows
+from skdp.training.gradients import Array, Batch, Rows
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -35,15 +35,8 @@ class Step(Protocol):
     def theorem(self) -> str:
         """What `event` rests on."""
 
-    def release(
-        self,
-        gradients: PerRecordGradients,
-        values: Array,
-        scale: float,
-        rows: Rows,
-        rng: RandomSource,
-    ) -> Update:
-        """Return the noisy sum over the records of `rows`."""
+    def release(self, batch: Batch, rng: RandomSource) -> Update:
+        """Return the noisy sum over the records of a batch."""
 
 
 @final
@@ -74,17 +67,8 @@ class DenseStep:
     def theorem(self) -> str:
         return self.noise.theorem
 
-    def release(
-        self,
-        gradients: PerRecordGradients,
-        values: Array,
-        scale: float,
-        rows: Rows,
-        rng: RandomSource,
-    ) -> Update:
-        total = gradients.clipped_sum(
-            values, scale, rows, max_norm=self.max_norm, grid=self.noise.grid
-        )
+    def release(self, batch: Batch, rng: RandomSource) -> Update:
+        total = batch.clipped_sum(max_norm=self.max_norm, grid=self.noise.grid)
         dense = total.toarray() if isinstance(total, SparseSum) else total
         released: Array = self.noise.release(dense, rng)
         return released
@@ -118,17 +102,8 @@ class TopKStep:
     def theorem(self) -> str:
         return self.selection.theorem
 
-    def release(
-        self,
-        gradients: PerRecordGradients,
-        values: Array,
-        scale: float,
-        rows: Rows,
-        rng: RandomSource,
-    ) -> Update:
-        total = gradients.clipped_sum(
-            values, scale, rows, max_norm=self.max_norm, grid=self.selection.grid
-        )
+    def release(self, batch: Batch, rng: RandomSource) -> Update:
+        total = batch.clipped_sum(max_norm=self.max_norm, grid=self.selection.grid)
         chosen: Selection = self.selection.release(total, rng)
         return chosen
 
@@ -172,19 +147,10 @@ class RefinedStep:
     def theorem(self) -> str:
         return f"{self.selection.theorem}; {self.noise.theorem}"
 
-    def release(
-        self,
-        gradients: PerRecordGradients,
-        values: Array,
-        scale: float,
-        rows: Rows,
-        rng: RandomSource,
-    ) -> Update:
-        total = gradients.clipped_sum(
-            values, scale, rows, max_norm=self.max_norm, grid=self.selection_grid
-        )
+    def release(self, batch: Batch, rng: RandomSource) -> Update:
+        total = batch.clipped_sum(max_norm=self.max_norm, grid=self.selection_grid)
         chosen: Selection = self.selection.release(total, rng)
-        return _refined(self, chosen.indices, gradients, values, scale, rows, rng)
+        return _refined(self, chosen.indices, batch, rng)
 
 
 @final
@@ -219,17 +185,10 @@ class SurvivorsStep:
     def theorem(self) -> str:
         return f"{self.selection.theorem}; {self.noise.theorem}"
 
-    def release(
-        self,
-        gradients: PerRecordGradients,
-        values: Array,
-        scale: float,
-        rows: Rows,
-        rng: RandomSource,
-    ) -> Update:
-        touched = gradients.contribution_map(rows, max_norm=self.map_norm, grid=self.selection.grid)
+    def release(self, batch: Batch, rng: RandomSource) -> Update:
+        touched = batch.contribution_map(max_norm=self.map_norm, grid=self.selection.grid)
         chosen: Selection = self.selection.release(touched, rng)
-        return _refined(self, chosen.indices, gradients, values, scale, rows, rng)
+        return _refined(self, chosen.indices, batch, rng)
 
 
 def _both(selection: Mechanism[Selection], noise: Mechanism[Array]) -> "DpEvent":
@@ -239,18 +198,10 @@ def _both(selection: Mechanism[Selection], noise: Mechanism[Array]) -> "DpEvent"
 
 
 def _refined(
-    step: RefinedStep | SurvivorsStep,
-    chosen: Rows,
-    gradients: PerRecordGradients,
-    values: Array,
-    scale: float,
-    rows: Rows,
-    rng: RandomSource,
+    step: RefinedStep | SurvivorsStep, chosen: Rows, batch: Batch, rng: RandomSource
 ) -> Selection:
     if not len(chosen):
         return Selection(chosen, np.zeros(0))
-    total = gradients.restricted_sum(
-        values, scale, rows, chosen, max_norm=step.selected_norm, grid=step.noise.grid
-    )
+    total = batch.restricted_sum(chosen, max_norm=step.selected_norm, grid=step.noise.grid)
     noise = replace(step.noise, size=len(chosen))
     return Selection(chosen, noise.release(total, rng))

@@ -174,9 +174,10 @@ class TestPlantedBugs:
 
         true = DenseStep.release
 
-        def divided(self, gradients, values, scale, rows, rng):
-            drawn = rows[rows != 0] if getattr(gradients, "nulled", False) else rows
-            return true(self, gradients, values, scale, rows, rng) / max(1, len(drawn))
+        def divided(self, batch, rng):
+            gone = getattr(batch.gradients, "nulled", False)
+            drawn = batch.rows[batch.rows != 0] if gone else batch.rows
+            return true(self, batch, rng) / max(1, len(drawn))
 
         monkeypatch.setattr(DenseStep, "release", divided)
         assert "attribute coef_ changed" in self.removed()

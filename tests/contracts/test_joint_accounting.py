@@ -407,6 +407,10 @@ def test_epochs_without_sampling_are_not_all_picks_followed_by_all_noise():
     epoch = ComposedDpEvent([picks(4, 1.0), noise(1.0)])
     epochs = epsilon_of(SelfComposedDpEvent(epoch, 4), DELTA)
     alternating = JointStep.of([BoundedRangePicks(1.0, 4), GaussianNoise(1.0)] * 4).curve()
+    written_out = ComposedDpEvent([picks(4, 1.0), noise(1.0)] * 4)
+    assert epsilon_of(written_out, DELTA) == epochs
+    looked_at = ComposedDpEvent([noise(1.0), picks(4, 1.0)])
+    assert delta_of(looked_at, 3.0) > 1.05 * delta_of(epoch, 3.0)
     picks_first = JointStep.of([BoundedRangePicks(1.0, 16), GaussianNoise(2.0)]).curve()
     assert picks_first.epsilon_at(DELTA) < alternating.epsilon_at(DELTA) < epochs
     assert epochs == pytest.approx(alternating.epsilon_at(DELTA), rel=5e-3)
