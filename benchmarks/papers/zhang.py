@@ -38,23 +38,23 @@ def fitted_row(problem: Problem, method: Method, split: Split, epsilon: float, s
     return row_of(problem.name, method.name, epsilon, seed, model, split, seconds)
 
 
-def rows_of(problem: Problem, chosen: Iterable[Method], n_seeds: int) -> Iterator[Row]:
-    """Yield one row per seed, method and epsilon."""
-    for seed in range(n_seeds):
-        split = problem.split(seed)
-        for method in chosen:
-            for epsilon in EPSILONS if method.uses_epsilon else (np.inf,):
-                yield fitted_row(problem, method, split, epsilon, seed)
-        print(problem.name, "seed", seed, "done", file=sys.stderr, flush=True)
+def rows_of(problem: Problem, chosen: Iterable[Method], seed: int) -> Iterator[Row]:
+    """Yield one row per method and epsilon."""
+    split = problem.split(seed)
+    for method in chosen:
+        for epsilon in EPSILONS if method.uses_epsilon else (np.inf,):
+            yield fitted_row(problem, method, split, epsilon, seed)
+    print(problem.name, "seed", seed, "done", file=sys.stderr, flush=True)
 
 
 def run(chosen: list[Method], arguments: argparse.Namespace) -> list[Row]:
-    """Fit `chosen` on every set that was asked for; store what there is after each."""
+    """Fit `chosen` on every set that was asked for; store what there is after each split."""
     found: list[Row] = []
     for problem in problems(arguments.only):
-        found += rows_of(problem, chosen, arguments.seeds)
-        if arguments.output:
-            write(arguments.output, found)
+        for seed in range(arguments.seeds):
+            found += rows_of(problem, chosen, seed)
+            if arguments.output:
+                write(arguments.output, found)
     return found
 
 

@@ -82,10 +82,10 @@ class GaussianNoise:
 
     def before(self, later: LatticeCurve) -> LatticeCurve:
         """E[later(x - L)], L the loss of the noise, on the same lattice."""
-        losses = losses_on(GaussianCurve(self.mu), later.interval)
-        last, count = later.deltas.size - 1, losses.masses.size
-        around = later.beside(-(losses.first + count - 1), last - losses.first)
-        deltas = np.convolve(around, losses.masses, mode="valid") + losses.infinity
+        first, masses, infinity = losses_on(GaussianCurve(self.mu), later.interval)
+        last = later.deltas.size - 1
+        around = later.beside(-(first + masses.size - 1), last - first)
+        deltas = np.convolve(around, masses, mode="valid") + infinity
         return LatticeCurve(later.interval, np.minimum(deltas, 1.0))
 
     def joined(self, other: Release) -> Release | None:

@@ -1,18 +1,22 @@
-"""Privacy losses on a grid: from curves by connecting dots, then composed by convolution."""
+"""From curves to dp_accounting's privacy loss distributions, composed and back.
+
+dp_accounting makes the distribution of a curve and convolves it. What is here is how far to look
+and how fine a grid to take, so that an evaluation takes a fraction of a second at any scale.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from dp_accounting.pld import pld_pmf
+from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from numpy.typing import NDArray
-from scipy.fft import irfft, next_fast_len, rfft
 
 from skdp.privacy.loss_curves import LatticeCurve, LossCurves, SymmetricCurve
 
-__all__ = ["Losses", "composed_curve", "losses_on"]
+__all__ = ["composed_curve", "losses_on"]
 
 Array = NDArray[np.float64]
 
@@ -21,54 +25,14 @@ Array = NDArray[np.float64]
 _FINENESS = 0.01
 # Cells of a composed loss: beyond the first, a convolution takes a second.
 _MOST_CELLS, _LEAST_CELLS = 2**19, 2**15
+# Where few, large losses matter, distributions of more points take seconds. A grid that is so much
+# coarser costs less than 1e-3 of epsilon.
+_CHEAP_POINTS, _MOST_COARSENING = 2**15, 8.0
 # Probability that may be moved to an infinite loss.
 _TAIL = 1e-16
 # The greatest loss looked at; above it, every loss counts as infinite.
 _SURVEY = np.geomspace(1e-14, 700.0, 480)
 _SMALLEST_INTERVAL = 1e-13
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Losses:
-    """The privacy loss log(P/Q) under P, on a grid.
-
-    Attributes
-    ----------
-    interval : float
-        Distance h of the points.
-    first : int
-        The first point is at `first` h.
-    masses : ndarray of shape (n_points,)
-        Probabilities of the points.
-    infinity : float
-        Probability of an infinite loss.
-    """
-
-    interval: float
-    first: int
-    masses: Array
-    infinity: float
-
-    @property
-    def points(self) -> NDArray[np.int64]:
-        """In units of the interval."""
-        return np.arange(self.first, self.first + self.masses.size)
-
-    def log_moment(self, order: float) -> float:
-        """Log E[e^(order loss); loss finite]."""
-        exponents = order * self.interval * self.points
-        peak = max(exponents[0], exponents[-1])
-        # What underflows is less than what is added.
-        return float(peak + np.log(self.masses @ np.exp(exponents - peak) + 1e-300))
-
-    def log_spectrum(self, size: int) -> Array:
-        """Logarithm of the Fourier transform of the masses, wound around a circle."""
-        wound = np.bincount(self.points % size, weights=self.masses, minlength=size)
-        with np.errstate(divide="ignore"):
-            # As pairs of reals: the logarithm of 0 times a real number is no NaN then.
-            logs: Array = np.log(rfft(wound)).view(np.float64)
-        return logs
 
 
 def composed_curve(parts: Sequence[tuple[LossCurves, int]], coarseness: int = 1) -> LatticeCurve:
@@ -94,14 +58,35 @@ def composed_curve(parts: Sequence[tuple[LossCurves, int]], coarseness: int = 1)
     surveys = [_Survey.of(curves, _TAIL / sum(counts)) for curves, _ in parts]
     reach = _guessed_reach(surveys, counts)
     interval = coarseness * _interval(surveys, counts, reach)
-    while (deltas := _composed_on(surveys, counts, interval, reach)) is None:
-        interval *= 2
-    return LatticeCurve(interval, deltas)
+    composed = None
+    for survey, count in zip(surveys, counts, strict=True):
+        single = survey.distribution(interval)
+        if single._pmf_remove._infinity_mass == 1:  # nothing is left to be composed
+            return LatticeCurve(interval, np.ones(2))
+        part = single.self_compose(count, _TAIL)
+        composed = part if composed is None else composed.compose(part, _TAIL)
+    # Seen: 4e-17 a run (binomial laws). Each factor is rounded, and so is the transform.
+    error = 1e-12 + sum(counts) * 2.0**-50
+    return LatticeCurve(interval, _deltas(composed, interval, error))
 
 
-def losses_on(curve: SymmetricCurve, interval: float) -> Losses:
-    """Connect the dots of one curve on a grid; what is less probable than 1e-30 is infinite."""
-    return _Survey.of(curve, 1e-30).connected(interval)[0]
+def losses_on(curve: SymmetricCurve, interval: float) -> tuple[int, Array, float]:
+    """Connect the dots of one curve on a grid; what is less probable than 1e-30 is infinite.
+
+    Returns
+    -------
+    first : int
+        The first point is at so many intervals.
+    masses : ndarray
+        Probabilities of the points under P.
+    infinity : float
+        Probability of an infinite loss.
+    """
+    survey = _Survey.of(curve, 1e-30)
+    deltas = curve.at(_grid(survey.removed, interval))
+    pmf = _pmf(deltas, deltas, interval)
+    # dp_accounting offers no other way to read a distribution.
+    return pmf._lower_loss, pmf._probs, pmf._infinity_mass
 
 
 @final
@@ -133,21 +118,14 @@ class _Survey:
         variance = float(_SURVEY**2 @ (above + below)) - mean**2
         return cls(curves, mean, max(variance, 0.0), _end(removed, tail), _end(added, tail))
 
-    @property
-    def symmetric(self) -> bool:
-        return isinstance(self.curves, SymmetricCurve)
-
-    def connected(self, interval: float) -> tuple[Losses, ...]:
-        """The pair on a grid, in each direction, or once where both are the same."""
+    def distribution(self, interval: float) -> PrivacyLossDistribution:
+        """The pair on a grid, in both directions."""
         removed = self.curves.removed(_grid(self.removed, interval))
-        above = _masses(removed, interval)
-        if self.symmetric:
-            return (_joined(removed, above, removed, above, interval),)
+        if isinstance(self.curves, SymmetricCurve):
+            return PrivacyLossDistribution(_pmf(removed, removed, interval))
         added = self.curves.added(_grid(self.added, interval))
-        below = _masses(added, interval)
-        return (
-            _joined(removed, above, added, below, interval),
-            _joined(added, below, removed, above, interval),
+        return PrivacyLossDistribution(
+            _pmf(removed, added, interval), _pmf(added, removed, interval)
         )
 
 
@@ -163,29 +141,13 @@ def _interval(surveys: Sequence[_Survey], counts: Sequence[int], reach: float) -
     # Each part takes its time; of many, each may be a little coarser.
     fineness = _FINENESS * min(4.0, math.sqrt(len(counts)))
     finest = min(fineness * deviation, reach / _LEAST_CELLS)
-    return max(finest, 2 * reach / _MOST_CELLS, _SMALLEST_INTERVAL)
+    widest = max(survey.removed + survey.added for survey in surveys)
+    cheaper = min(widest / _CHEAP_POINTS, _MOST_COARSENING * finest)
+    return max(finest, cheaper, 2 * reach / _MOST_CELLS, _SMALLEST_INTERVAL)
 
 
 def _total(surveys: Sequence[_Survey], counts: Sequence[int], field: str) -> float:
     return math.fsum(getattr(s, field) * count for s, count in zip(surveys, counts, strict=True))
-
-
-def _composed_on(
-    surveys: Sequence[_Survey], counts: Sequence[int], interval: float, reach: float
-) -> Array | None:
-    """Deltas at 0, h, 2 h, ...; None where the losses need too many cells."""
-    pairs = [survey.connected(interval) for survey in surveys]
-    directions = 1 if all(survey.symmetric for survey in surveys) else 2
-    curves = []
-    for direction in range(directions):
-        losses = [pair[min(direction, len(pair) - 1)] for pair in pairs]
-        deltas = _convolved(losses, counts, reach)
-        if deltas is None:
-            return None
-        curves.append(deltas)
-    size = max(deltas.size for deltas in curves)
-    padded = [np.pad(deltas, (0, size - deltas.size), mode="edge") for deltas in curves]
-    return reduce(np.maximum, padded)
 
 
 def _survey_masses(deltas: Array) -> Array:
@@ -204,65 +166,40 @@ def _grid(end: float, interval: float) -> Array:
     return interval * np.arange(math.ceil(end / interval) + 2, dtype=np.float64)
 
 
-def _masses(deltas: Array, interval: float) -> Array:
-    """Probabilities of the points 1, 2, ... under P from the curve at 0, 1, 2, ..."""
-    # What lies above each point, each loss weighted with e^(point - loss): the slope there.
-    beyond = np.append((deltas[:-1] - deltas[1:]) / math.expm1(interval), 0.0)
-    masses: Array = np.maximum(math.exp(interval) * beyond[:-1] - beyond[1:], 0.0)
-    return masses
+def _pmf(curve: Array, swapped: Array, interval: float) -> Any:
+    """Connect the dots of a curve at 0, 1, 2, ...; left of 0 it follows from the swapped pair's."""
+    left = interval * np.arange(swapped.size - 1, 0, -1)
+    deltas = np.concatenate([np.exp(-left) * swapped[:0:-1] - np.expm1(-left), curve])
+    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
+        interval,
+        1 - swapped.size,
+        curve.size - 1,
+        np.minimum.accumulate(np.clip(deltas, 0.0, 1.0)),
+    ).to_dense_pmf()
 
 
-def _joined(
-    curve: Array, above: Array, swapped_curve: Array, swapped: Array, interval: float
-) -> Losses:
-    """Losses above 0 from one curve; those below from the curve of the swapped pair."""
-    slopes = (curve[0] - curve[1] + swapped_curve[0] - swapped_curve[1]) / math.expm1(interval)
-    zero = max(1 - curve[0] - slopes, 0.0)
-    # Under Q the loss -x is as probable as x is for the swapped pair; under P, e^-x times that.
-    below = swapped * np.exp(-interval * np.arange(1, swapped.size + 1))
-    masses = np.concatenate([below[::-1], [zero], above])
-    return Losses(interval, -swapped.size, masses, float(curve[-1]))
+def _deltas(composed: PrivacyLossDistribution, interval: float, error: float) -> Array:
+    """Deltas at 0, h, 2 h, ...: the greater of both directions."""
+    curves = [_curve(pmf, interval) for pmf in {composed._pmf_remove, composed._pmf_add}]
+    size = max(curve.size for curve in curves)
+    padded = [np.pad(curve, (0, size - curve.size), mode="edge") for curve in curves]
+    return np.minimum(np.max(padded, axis=0) + error, 1.0)
 
 
-def _convolved(losses: Sequence[Losses], counts: Sequence[int], guess: float) -> Array | None:
-    parts = list(zip(losses, counts, strict=True))
-    down, up = _reach(parts, -1, guess), _reach(parts, 1, guess)
-    if down + up >= 2 * _MOST_CELLS:
-        return None
-    size = next_fast_len(down + up + 1, real=True)
-    exponents = reduce(np.add, (part.log_spectrum(size) * count for part, count in parts))
-    masses = irfft(np.exp(exponents.view(np.complex128)), size)[: up + 1]
-    kept = (count * math.log1p(-min(part.infinity, 1 - _TAIL)) for part, count in parts)
-    finite = math.fsum(kept)
-    # Seen: 4e-17 a run (binomial laws). Each factor is rounded, and so is the transform.
-    error = 1e-12 + sum(counts) * 2.0**-50
-    deltas = _curve(masses, losses[0].interval) - math.expm1(finite) + 2 * _TAIL + error
-    return np.minimum(deltas, 1.0)
+def _curve(pmf: Any, interval: float) -> Array:
+    """Sum of mass (1 - e^(point - loss)) over the losses above each point, and infinity's.
 
-
-def _reach(parts: Sequence[tuple[Losses, int]], sign: int, guess: float) -> int:
-    """Points up (or down) from 0 to which the composed loss goes, but for the tail: Chernoff."""
-    interval = parts[0][0].interval
-    ends = (max(0, sign * int(part.points[-1 if sign > 0 else 0])) * c for part, c in parts)
-    furthest = sum(ends)
-
-    def bound(order: float) -> float:
-        moments = math.fsum(count * part.log_moment(sign * order) for part, count in parts)
-        return (moments - math.log(_TAIL)) / (order * interval)
-
-    # Every order is a bound; the best is near where the tail is at the distance that is guessed.
-    order = -math.log(_TAIL) / guess
-    best = bound(order)
-    for factor in (2.0, 0.5):
-        while 0 < (better := bound(factor * order)) < best:
-            best, order = better, factor * order
-    return max(0, min(furthest, math.ceil(best)))
-
-
-def _curve(masses: Array, interval: float) -> Array:
-    """Sum of mass (1 - e^(point - loss)) over the losses above each point, by sums alone."""
+    By sums alone; dp_accounting's own evaluation takes a loop of Python for each point.
+    """
     from scipy.signal import lfilter
 
+    masses = np.maximum(pmf._probs[max(0, -pmf._lower_loss) :], 0.0)
+    if pmf._lower_loss > 0:
+        masses = np.concatenate([np.zeros(pmf._lower_loss), masses])
     shrink = math.exp(-interval)
     beyond = lfilter([0.0, shrink], [1.0, -shrink], masses[::-1])
-    return np.maximum.accumulate(np.cumsum(beyond) * math.expm1(interval)).clip(0.0)[::-1]
+    finite: Array = np.maximum.accumulate(np.cumsum(beyond) * math.expm1(interval)).clip(0.0)[::-1]
+    # Two points at least; all losses may lie below 0.
+    falling: Array = np.append(finite, 0.0) if finite.size else np.zeros(2)
+    deltas: Array = falling + pmf._infinity_mass
+    return deltas

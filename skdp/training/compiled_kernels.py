@@ -11,6 +11,9 @@ import numba
 
 __all__ = ["compiled", "inner", "stamped"]
 
+if numba.version_info.short < (0, 61):
+    raise ImportError("numba 0.60 confuses tuples of arrays of different types: 0.61 is needed.")
+
 F = TypeVar("F", bound=Callable[..., Any])
 #: The package, and the folder that holds it.
 PACKAGE, ROOT = __name__.split(".")[0], Path(__file__).parents[2]
