@@ -182,22 +182,24 @@ def _is_numeric_type(dtype: Any) -> bool:
     return getattr(dtype, "kind", "O") in "biufc"
 
 
-def _refuse_malformed(X: Any) -> None:
-    """Refuse a sparse matrix whose indices lead out of it: reading it is undefined behaviour."""
+def _well_formed(X: Any) -> Any:
+    """Return a sparse matrix as an object of its own, or refuse indices that lead out of it.
+
+    Reading such a matrix is undefined behaviour. An object of its own, on the same arrays, because
+    scipy remembers that indices are sorted and distinct, also after they were changed in place.
+    """
     if not sparse.issparse(X) or X.format not in ("csr", "csc", "bsr", "coo"):
-        return
+        return X
     try:
         if X.format == "coo":
-            type(X)((X.data, X.coords), shape=X.shape)
-        else:
-            arrays = (X.data, X.indices, X.indptr)
-            type(X)(arrays, shape=X.shape).check_format(full_check=True)
+            return type(X)((X.data, X.coords), shape=X.shape)
+        fresh = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+        fresh.check_format(full_check=True)
     except ValueError:
-        well_formed = False
-    else:
-        well_formed = True
-    if not well_formed:
+        fresh = None
+    if fresh is None:
         raise ValueError("X is a sparse matrix whose indices do not fit its shape.")
+    return fresh
 
 
 def _in_stored_order(X: Any) -> Any:
@@ -227,15 +229,20 @@ def admit_rows(estimator: Any, X: Any, **how: Any) -> Any:
     `how` goes to scikit-learn's `validate_data`; CSR is accepted by default.
     """
     refuse_non_numbers(X)
-    _refuse_malformed(X)
     _refuse_repeated_names(X)
-    X = _in_stored_order(X)
+    X = _in_stored_order(_well_formed(X))
     how = {"accept_sparse": "csr", "dtype": FLOATS, **how}
     return quote_free(lambda: validate_data(estimator, X, **how), "X")
 
 
 def admit_training(
-    estimator: Any, X: Any, y: Any, *, y_numeric: bool, reset: bool = True
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    y_numeric: bool,
+    reset: bool = True,
+    min_samples: int = 2,
 ) -> tuple[Any, Any]:
     """Return X (dense float64 or float32, or CSR) and y (1-D; float64 if numeric), or refuse.
 
@@ -245,7 +252,7 @@ def admit_training(
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    X = admit_rows(estimator, X, ensure_min_samples=2, reset=reset)
+    X = admit_rows(estimator, X, ensure_min_samples=min_samples, reset=reset)
     y = _admit_numbers(estimator, y) if y_numeric else _admit_any(estimator, y)
     quote_free(lambda: check_consistent_length(X, y), "y")
     return X, y
@@ -318,7 +325,10 @@ def admit_labels(
     classes = _classes_of(labels) if declared is None else _declared_classes(declared)
     places = _places(labels, classes)
     if places.min() < 0:
-        raise ValueError("y holds a label outside of the declared classes (parameter classes).")
+        raise ValueError(
+            "y holds a label outside of the declared classes (parameter classes). Labels and "
+            "classes must both be numbers or both be strings."
+        )
     return classes, places
 
 
@@ -360,7 +370,8 @@ def _declared_classes(declared: Any) -> npt.NDArray[Any]:
     classes = np.asarray(given.tolist()) if len(kinds) == 1 and given.ndim == 1 else given
     if classes.dtype.kind not in "biufUS" or len(np.unique(classes)) < 2 or _has_nan(classes):
         raise ValueError(
-            f"classes must list at least 2 different numbers or strings, got {declared!r}."
+            "classes must be a list or an array of at least 2 different numbers or strings, got "
+            f"{declared!r}."
         )
     return np.unique(classes)
 

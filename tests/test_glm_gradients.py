@@ -2,6 +2,7 @@
 
 import sys
 from fractions import Fraction
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -30,13 +31,14 @@ rng = np.random.default_rng(20240607)
 
 
 def _kernels():
-    pytest.importorskip("numba")
     from skdp.training import glm_kernels
 
     return glm_kernels
 
 
-ROUTES = {"numpy": lambda: glm_numpy, "compiled": _kernels}
+ROUTES = {"numpy": lambda: glm_numpy}
+if find_spec("numba"):
+    ROUTES["compiled"] = _kernels
 
 
 def _made(route, X, targets, loss, fit_intercept=True):
@@ -107,6 +109,7 @@ def test_both_routes_agree_to_one_grid_unit_a_record(loss, storage):
     X, grid = _table(300, 20), 2.0**-30
     targets, rows = _targets(loss, 300), np.arange(300)
     values = rng.normal(size=21 * loss.n_outputs)
+    pytest.importorskip("numba")
     one, other = (_made(route, STORAGES[storage](X), targets, loss) for route in ROUTES)
     for i in rows[:50]:
         difference = [
@@ -260,6 +263,22 @@ def test_long_rows_of_every_size_stay_within_the_bound_and_close_to_it(size, sto
         assert size < 1e-150 or square > Fraction(0.1) ** 2 * Fraction(1 - 1e-9)
 
 
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_squares_that_are_lost_one_by_one_are_allowed_for(storage, route):
+    # 1 + 2^-54 is 1: added in turn, 60,000 of them are worth more than the usual margin.
+    X = np.full((1, 60_000), 0.999 * 2.0**-27)
+    X[0, 0] = 1.0
+    model = _made(route, STORAGES[storage](X), [1.0], HuberHinge(0.1), False)
+    values, row, selected = np.zeros(60_000), np.array([0]), np.arange(60_000)
+    bounds = {"max_norm": 2.0**-9, "grid": 2.0**-60}
+    for contribution in (
+        _dense(model.clipped_sum(values, 1.0, row, **bounds)),
+        model.restricted_sum(values, 1.0, row, selected, **bounds),
+    ):
+        assert _exact_square(contribution) <= Fraction(2.0**-18)
+
+
 def test_a_probability_too_small_to_be_squared_does_not_escape_clipping():
     X, targets = np.array([[1e300]]), [0]
     values = np.array([0.0, -5e-298])  # p_1 = exp(-500): its square is 0 in floating point
@@ -381,6 +400,7 @@ def test_without_numba_the_numpy_route_is_taken(monkeypatch):
 
 
 def test_with_numba_the_compiled_route_is_taken_for_losses_it_knows():
+    pytest.importorskip("numba")
     assert all(glm._route(loss) is _kernels() for loss in LOSSES)
     assert glm._route(object()) is glm_numpy
 

@@ -154,8 +154,9 @@ def test_an_impossible_cap_is_refused(cap):
 
 
 def test_the_relation_of_a_ledger_is_a_member_of_the_enumeration():
-    with pytest.raises(TypeError, match="Neighbours member"):
-        InMemoryLedger(1.0, neighbours="replace-one")
+    assert InMemoryLedger(1.0, neighbours="zero-out").neighbours is Neighbours.ZERO_OUT
+    with pytest.raises(ValueError, match="not a valid Neighbours"):
+        InMemoryLedger(1.0, neighbours="one-off")
 
 
 def test_what_only_a_non_adaptive_accountant_would_admit_is_refused():

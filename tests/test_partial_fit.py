@@ -13,6 +13,7 @@ from skdp.exceptions import BudgetExceededError
 from skdp.linear_model import SparseDPSGDClassifier, SparseDPSGDRegressor
 from skdp.privacy import InMemoryLedger, Neighbours
 from skdp.privacy.accounting import epsilon_of
+from skdp.training import PoissonSampler
 
 CHUNK = 500
 X, y = make_classification(4 * CHUNK, 12, n_informative=6, random_state=1)
@@ -83,16 +84,23 @@ def test_the_count_survives_pickling_and_does_not_survive_cloning():
     clone(model).partial_fit(*CHUNKS[0])
 
 
-@pytest.mark.parametrize("change", [{"epsilon": 2.0}, {"n_partial_fits": 9}, {"alpha": 0.1}])
+@pytest.mark.parametrize("change", [{"epsilon": 2.0}, {"n_partial_fits": 3}, {"alpha": 0.1}])
 def test_parameters_cannot_change_between_calls(change):
     model = make(chunks="same", n_partial_fits=2).partial_fit(*CHUNKS[0])
     with pytest.raises(ValueError, match="Parameters were changed"):
         model.set_params(**change).partial_fit(*CHUNKS[0])
 
 
+def test_a_private_number_of_rows_stays_so():
+    sampling = PoissonSampler(0.1, 50.0, Neighbours.ADD_OR_REMOVE_ONE)
+    model = make(batch_size="auto", sampling=sampling, chunks="same", n_partial_fits=2)
+    for n in (500, 499):
+        model.partial_fit(X[:n], y[:n])
+
+
 def test_same_chunks_have_the_same_size():
     model = make(chunks="same", n_partial_fits=2).partial_fit(*CHUNKS[0])
-    with pytest.raises(ValueError, match="same 500 records, got 499"):
+    with pytest.raises(ValueError, match="for 500 records, got 499"):
         model.partial_fit(X[:499], y[:499])
 
 
@@ -132,6 +140,21 @@ class TestLedger:
         _, model = self.spent()
         model.partial_fit(*CHUNKS[0]).set_params(ledger=None)
         assert pickle.loads(pickle.dumps(model)).coef_.shape == (1, 12)
+
+
+def test_fit_does_not_pay_for_calls_that_never_come():
+    shared = make(chunks="same", n_partial_fits=3).fit(*CHUNKS[0])
+    assert shared.noise_multiplier_ == make().fit(*CHUNKS[0]).noise_multiplier_
+
+
+def test_disjoint_chunks_need_no_number_of_calls():
+    with pytest.raises(ValueError, match="n_partial_fits=3 is for chunks='same'"):
+        make(n_partial_fits=3).partial_fit(*CHUNKS[0])
+
+
+def test_the_last_chunk_of_a_stream_may_be_one_row():
+    model = make().partial_fit(*CHUNKS[0])
+    assert np.isfinite(model.partial_fit(X[:1], y[:1]).coef_).all()
 
 
 def test_fit_forgets_earlier_calls():

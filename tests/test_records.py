@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from skdp.records import InMemoryRecords, blocks, clip_rows, memory, score_terms, summation_terms
+from skdp.records import (
+    InMemoryRecords,
+    blocks,
+    canonical_rows,
+    clip_rows,
+    memory,
+    score_terms,
+    summation_terms,
+)
 
 FORMATS = {
     "c": np.ascontiguousarray,
@@ -270,3 +278,22 @@ def test_shared_index_arrays_are_those_of_a_canonical_matrix_and_of_no_other():
     before = unsorted.indices.copy()
     clip_rows(unsorted, 1.0, share_index=True)
     np.testing.assert_array_equal(unsorted.indices, before)
+
+
+def edited_in_place():
+    """Rows whose columns were hashed in place: duplicates that scipy does not know of."""
+    rows = sparse.random(40, 4000, density=0.2, format="csr", random_state=0)
+    rows.sum_duplicates()
+    rows.data[:] = 1.0
+    rows.indices %= 5
+    assert rows.has_canonical_format  # it is wrong
+    return rows
+
+
+def test_what_scipy_remembers_of_edited_indices_is_not_believed():
+    rows = edited_in_place()
+    clipped = clip_rows(rows, 1.0)
+    assert np.linalg.norm(clipped.toarray(), axis=1).max() <= 1.0
+    canonical = canonical_rows(rows)
+    np.testing.assert_array_equal(canonical.toarray(), rows.toarray())
+    assert canonical.nnz == np.count_nonzero(rows.toarray())

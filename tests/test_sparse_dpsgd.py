@@ -206,6 +206,20 @@ class TestRefusals:
     def test_of_a_sampler_for_another_table(self):
         self.refused("for 1000 records, got 2000", sampling=ShuffledBatches(10, 1000))
 
+    @pytest.mark.parametrize(
+        "idle",
+        [
+            {"n_selected": 5},
+            {"selection_share": 0.5},
+            {"selected_grad_norm": 0.5},
+            {"n_selected": 5, "selector": GaussianSelector(3)},
+            {"batch_size": 10, "sampling": "full"},
+        ],
+        ids=str,
+    )
+    def test_of_what_would_be_ignored(self, idle):
+        self.refused("is set, but", **idle)
+
     def test_of_two_batch_sizes(self):
         self.refused("set one of them", sampling=ShuffledBatches(10, N), batch_size=10)
 
@@ -254,6 +268,46 @@ def test_a_sparse_model_predicts_the_same():
     assert sp.issparse(model.sparsify().coef_)
     np.testing.assert_allclose(model.decision_function(SPARSE), dense, rtol=1e-12)
     assert isinstance(model.densify().coef_, np.ndarray)
+
+
+def test_regression_keeps_its_shapes():
+    model = SparseDPSGDRegressor(n_epochs=1).fit(X, y.astype(float))
+    predicted = model.predict(X)
+    model.sparsify().densify()
+    assert model.coef_.shape == (D,)
+    assert model.to_sklearn().predict(X).shape == (N,)
+    np.testing.assert_array_equal(model.sparsify().to_sklearn().predict(X), predicted)
+
+
+def test_stored_zeros_are_not_there():
+    stored = sp.csr_matrix(SPARSE)
+    stored.data[::3] = 0.0
+    dropped = stored.copy()
+    dropped.eliminate_zeros()
+    first, second = (
+        SparseDPSGDClassifier(n_epochs=1, random_state=0).fit(rows, y).coef_
+        for rows in (stored, dropped)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert (stored.data == 0).any()  # the caller's own
+
+
+@pytest.mark.parametrize("scale", [0.05, 1.0, 50.0])
+def test_a_clip_of_the_size_of_the_residuals_fits_labels_of_any_scale(scale):
+    rows = rng.uniform(-1, 1, size=(3000, 4)) / 2
+    labels = scale * (rows @ [4.0, -2.0, 0.0, 1.0])
+    model = SparseDPSGDRegressor(
+        epsilon=3.0, delta=1e-5, max_grad_norm=scale, huber_threshold=scale
+    )
+    assert model.fit(rows, labels).score(rows, labels) > 0.5
+
+
+def test_huge_rows_of_either_storage_are_learnt():
+    for rows, kind in ((1e300 * X, np.float64), (1e30 * X, np.float32)):
+        for container in (np.asarray, sp.csr_matrix):
+            data = container(rows.astype(kind))
+            model = SparseDPSGDClassifier(epsilon=30.0, delta=1e-5, classes=(0, 1)).fit(data, y)
+            assert model.score(data, y) > 0.7
 
 
 def test_the_plain_model_predicts_the_same():

@@ -57,7 +57,7 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateEstimator, metaclass=ABCMeta
 
     _parameter_constraints = {  # noqa: RUF012  (scikit-learn's convention)
         "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
         "n_epochs": [StrOptions({"auto"}), Interval(Real, 0, 1e9, closed="neither")],
         "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "sampling": [StrOptions(set(SAMPLERS)), Sampler],
@@ -84,13 +84,14 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateEstimator, metaclass=ABCMeta
         """Return targets, loss, classes (or None) and assumptions; refuse what is inadmissible."""
 
     def _first_classes(self, classes):
-        """Return the classes of a first chunk, which is not to say itself which there are."""
+        """Return the classes of a first chunk, which is not to say which there are, and why."""
+        return classes, ()
 
     def _fit(self, X, y, blocks):
-        X, y = self._admit(X, y, first=True)
+        X, y = self._admit(X, y)
         targets, loss, classes, assumptions = self._targets(y, None)
         sampler = None if blocks is None else self._block_sampler(blocks, len(y))
-        run = self._planned(X, loss, sampler)
+        run = self._planned(X, loss, sampler=sampler)
         statement = self._statement(run, sparse.issparse(X), assumptions)
         rng = self._random_source(stacklevel=5)
         if self.ledger is not None:
@@ -104,15 +105,16 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateEstimator, metaclass=ABCMeta
         if before is not None:
             self._refuse_further_call(before)
         if before is None:
-            classes = self._first_classes(classes)
-        X, y = self._admit(X, y, first=before is None)
+            classes, known = self._first_classes(classes)
+        X, y = self._admit(X, y, reset=before is None, min_samples=1)
         if before is not None:
             self._refuse_other_classes(classes, before.classes)
             classes = before.classes
         targets, loss, classes, assumptions = self._targets(y, classes)
         if before is None:
-            run = self._planned(X, loss, None)
-            statement = self._statement(run, sparse.issparse(X), (*assumptions, *self._sharing()))
+            run = self._planned(X, loss, n_runs=self._n_runs())
+            assumptions = (*assumptions, *known, *self._sharing())
+            statement = self._statement(run, sparse.issparse(X), assumptions)
         else:
             run = self._next_run(before, X.shape[0])
             statement = before.statement
@@ -132,12 +134,12 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateEstimator, metaclass=ABCMeta
             paid_by=self.ledger,
         )
 
-    def _admit(self, X, y, *, first):
-        X, y = admit_training(self, X, y, y_numeric=self._y_numeric, reset=first)
+    def _admit(self, X, y, **how):
+        X, y = admit_training(self, X, y, y_numeric=self._y_numeric, **how)
         return canonical_rows(X), y
 
-    def _planned(self, X, loss, sampler):
-        run = linear_run(self, X.shape[0], X.shape[1], loss, sampler)
+    def _planned(self, X, loss, *, sampler=None, n_runs=1):
+        run = linear_run(self, X.shape[0], X.shape[1], loss, sampler=sampler, n_runs=n_runs)
         self._warn_of_large_delta(run)
         return run
 
@@ -182,6 +184,16 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateEstimator, metaclass=ABCMeta
             "No parameter of the model was chosen by looking at this data.",
         )
 
+    def _n_runs(self):
+        if self.chunks == "same":
+            return self.n_partial_fits
+        if self.n_partial_fits != 1:
+            raise ValueError(
+                f"n_partial_fits={self.n_partial_fits} is for chunks='same'; disjoint chunks may "
+                "be any number."
+            )
+        return 1
+
     def _sharing(self):
         if self.chunks == "disjoint":
             return (f"{DISJOINT} The user vouches for it; n_samples refers to a chunk.",)
@@ -200,11 +212,8 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateEstimator, metaclass=ABCMeta
             )
 
     def _next_run(self, before, n_records):
-        first = before.run.plan.sampler.public_size
-        if self.chunks == "same" and n_records != first:
-            raise ValueError(
-                f"chunks='same' needs chunks of the same {first} records, got {n_records}."
-            )
+        if self.chunks == "same":
+            before.run.plan.sampler.admit(n_records)
         run = before.run.for_records(n_records)
         run.plan.refuse_inexact_sums()
         self._warn_of_large_delta(run)
@@ -249,15 +258,14 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateEstimator, metaclass=ABCMeta
             self.classes_ = classes
 
     def _flat_parameters(self):
-        coef = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
-        columns = np.atleast_2d(coef)
+        columns = np.atleast_2d(self._dense_coef())
         if self.fit_intercept:
             columns = np.column_stack([columns, np.atleast_1d(self.intercept_)])
         return columns.T.ravel()
 
     def _as_plain(self, model):
         """Give a scikit-learn model the released weights."""
-        model.coef_, model.intercept_ = self.coef_.copy(), copy.copy(self.intercept_)
+        model.coef_, model.intercept_ = self._dense_coef(), copy.copy(self.intercept_)
         model.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
@@ -291,9 +299,11 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateEstimator, metaclass=ABCMeta
             The model.
         """
         check_is_fitted(self)
-        if sparse.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray()
+        self.coef_ = self._dense_coef()
         return self
+
+    def _dense_coef(self):
+        return self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_.copy()
 
     def __getstate__(self):
         """Leave seed and ledger out of what a fitted model is saved or copied as."""

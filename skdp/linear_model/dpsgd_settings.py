@@ -42,16 +42,18 @@ SELECTORS = {
 NOISE_GROWS = (ExponentialSelector, NoisyMaxSelector, SparseVectorSelector)
 
 
-def linear_run(model, n_records, n_features, loss, sampler=None):
+def linear_run(model, n_records, n_features, loss, *, sampler=None, n_runs=1):
     """Return the calibrated run of a model for data of this public shape.
+
+    `n_runs` runs over the same records share the budget.
 
     Everything here follows from parameters and public facts; a combination without a theorem, or
     a budget that no noise keeps, is refused.
     """
+    _refuse_idle_parameters(model)
     n_free = loss.n_outputs if model.fit_intercept else 0
     size = n_features * loss.n_outputs + n_free
     budget = model._budget()
-    n_runs = model.n_partial_fits if model.chunks == "same" else 1
     clip = model._number("max_grad_norm")
 
     def facts_of(n):
@@ -65,6 +67,7 @@ def linear_run(model, n_records, n_features, loss, sampler=None):
             smoothness=loss.smoothness,
             selects=_selects(model.selector),
             amplified=model.sampling not in UNAMPLIFIED,
+            scores_have_units=model._y_numeric,
         )
 
     if sampler is None:
@@ -95,6 +98,24 @@ def linear_run(model, n_records, n_features, loss, sampler=None):
         average=model.average,
         n_free=n_free,
     )
+
+
+def _refuse_idle_parameters(model):
+    """Refuse what would be ignored, since whoever sets it believes that it does something."""
+    named = isinstance(model.selector, str) and model.selector != "auto"
+    idle = {
+        "n_selected": model.n_selected != "auto",
+        "selection_share": model.selection_share != "auto",
+        "selected_grad_norm": model.selected_grad_norm is not None,
+    }
+    for name, is_set in idle.items():
+        if is_set and not named:
+            raise ValueError(
+                f"{name} is set, but selector={model.selector!r} does not use it: name a selector "
+                "(selector='gaussian'), or set it in the selector object."
+            )
+    if model.sampling == "full" and model.batch_size != "auto":
+        raise ValueError("batch_size is set, but sampling='full' takes all rows in every step.")
 
 
 def _selects(selector):

@@ -279,9 +279,11 @@ class SparseDPSGDClassifier(ScoreClassifierMixin, DPSGDLinearModel):
 
     def _first_classes(self, classes):
         if classes is not None or self.classes is not None:
-            return classes
-        if hasattr(self, "classes_"):  # of an earlier fit, and so public
-            return self.classes_
+            return classes, ()
+        if hasattr(self, "classes_"):
+            return self.classes_, (
+                "It was declared by an earlier fit, which may have read it from y.",
+            )
         raise ValueError(
             "classes must be passed on the first call to partial_fit, or as a parameter: a chunk "
             "need not hold them all."

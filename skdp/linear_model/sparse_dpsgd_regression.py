@@ -13,9 +13,11 @@ from skdp.objectives import Huber
 class SparseDPSGDRegressor(RegressorMixin, DPSGDLinearModel):
     """Linear regression with the Huber loss, trained by differentially private SGD.
 
-    As :class:`~skdp.linear_model.SparseDPSGDClassifier`, with real-valued labels. Gradients are
-    clipped, so a label moves the model by a bounded step: bring labels to a public range of order
-    one first, or the intercept takes many steps to reach them.
+    As :class:`~skdp.linear_model.SparseDPSGDClassifier`, with real-valued labels. The automatic
+    learning rate adds noise of about 0.5 `max_grad_norm` to each coefficient, in the units of y
+    for a row of norm 1. So the spread of y should be a few times `max_grad_norm`: scale labels by
+    public constants (``TransformedTargetRegressor`` with a fixed ``func``), and rows to a norm of
+    about 1. Labels on another scale give a useless model, with a score far below 0, and no warning.
 
     Parameters
     ----------
@@ -175,6 +177,9 @@ class SparseDPSGDRegressor(RegressorMixin, DPSGDLinearModel):
     def _store(self, run, statement, classes, released):
         super()._store(run, statement, classes, released)
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+
+    def _dense_coef(self):
+        return super()._dense_coef().ravel()
 
     def predict(self, X):
         """Return predictions, shape (n_samples,)."""

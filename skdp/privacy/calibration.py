@@ -90,8 +90,8 @@ def _bracketing(low: float, high: float, excess: Callable[[float], float]) -> tu
         else:
             return low, high
     raise ValueError(
-        "No noise meets the budget exactly: with delta = 0 Gaussian noise never does, and an "
-        "event without cost always does."
+        "No noise meets the budget exactly: Gaussian noise never does with delta = 0, or one too "
+        "small for finite precision, and an event without cost always does."
     )
 
 

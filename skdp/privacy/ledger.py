@@ -96,8 +96,9 @@ class InMemoryLedger:
         The cap on the sum of epsilons, above 0.
     delta : float, default=0.0
         The cap on the sum of deltas, in [0, 1). With 0 only pure releases are admitted.
-    neighbours : Neighbours, default=Neighbours.REPLACE_ONE
-        The relation that all releases must share.
+    neighbours : Neighbours or str, default=Neighbours.REPLACE_ONE
+        The relation that all releases must share: "replace-one", "zero-out" or
+        "add-or-remove-one".
 
     Notes
     -----
@@ -129,12 +130,10 @@ class InMemoryLedger:
         self,
         epsilon: float,
         delta: float = 0.0,
-        neighbours: Neighbours = Neighbours.REPLACE_ONE,
+        neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
     ) -> None:
-        if not isinstance(neighbours, Neighbours):
-            raise TypeError(f"neighbours must be a Neighbours member, got {neighbours!r}.")
         self._cap = PrivacyBudget(epsilon, delta)
-        self._neighbours = neighbours
+        self._neighbours = Neighbours(neighbours)
         self._entries: list[LedgerEntry] = []
         self._lock = threading.Lock()
         self._process = os.getpid()
@@ -223,7 +222,9 @@ class InMemoryLedger:
         if statement.neighbours is not self._neighbours:
             raise ValueError(
                 f"This ledger counts {self._neighbours.value} guarantees; "
-                f"{purpose} is stated for {statement.neighbours.value}, which do not add up."
+                f"{purpose} is stated for {statement.neighbours.value}, which do not add up. Make "
+                f"a ledger of neighbours={statement.neighbours.value!r}, or choose an estimator, "
+                "or its sampling, of the ledger's relation."
             )
 
     def _refuse_overspending(self, asked: PrivacyBudget, purpose: str) -> None:

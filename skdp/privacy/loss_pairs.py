@@ -183,7 +183,8 @@ def _deltas(composed: PrivacyLossDistribution, interval: float, error: float) ->
     curves = [_curve(pmf, interval) for pmf in {composed._pmf_remove, composed._pmf_add}]
     size = max(curve.size for curve in curves)
     padded = [np.pad(curve, (0, size - curve.size), mode="edge") for curve in curves]
-    return np.minimum(np.max(padded, axis=0) + error, 1.0)
+    greater: Array = np.max(padded, axis=0)
+    return np.minimum(greater + error, 1.0)
 
 
 def _curve(pmf: Any, interval: float) -> Array:
@@ -201,5 +202,5 @@ def _curve(pmf: Any, interval: float) -> Array:
     finite: Array = np.maximum.accumulate(np.cumsum(beyond) * math.expm1(interval)).clip(0.0)[::-1]
     # Two points at least; all losses may lie below 0.
     falling: Array = np.append(finite, 0.0) if finite.size else np.zeros(2)
-    deltas: Array = falling + pmf._infinity_mass
-    return deltas
+    infinity = float(pmf._infinity_mass)
+    return falling + infinity

@@ -1,7 +1,7 @@
 """Rows of data, asked for sums only."""
 
 from skdp.records.base import Records
-from skdp.records.clipping import canonical_rows, clip_rows
+from skdp.records.clipping import canonical_rows, clip_rows, unflagged
 from skdp.records.memory import InMemoryRecords, score_terms, summation_terms
 
 __all__ = [
@@ -11,4 +11,5 @@ __all__ = [
     "clip_rows",
     "score_terms",
     "summation_terms",
+    "unflagged",
 ]

@@ -81,6 +81,7 @@ def _clip_dense(X: npt.NDArray[Any], row_norm: float) -> npt.NDArray[Any]:
 
 
 def _clip_sparse(X: Any, row_norm: float, share_index: bool) -> Any:
+    X = unflagged(X)
     if share_index and X.has_canonical_format:
         clipped = type(X)((X.data.copy(), X.indices, X.indptr), shape=X.shape)
     else:
@@ -104,8 +105,17 @@ def _clip_sparse(X: Any, row_norm: float, share_index: bool) -> Any:
     return clipped
 
 
+def unflagged(X: Any) -> Any:
+    """Return a CSR matrix on the same arrays of which scipy believes nothing yet.
+
+    It remembers that indices are sorted and distinct, also after they were changed in place; and
+    columns that occur twice in a row would be left out of its norm.
+    """
+    return type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+
+
 def canonical_rows(X: Any) -> Any:
-    """Return X with contiguous rows: C order, or CSR without duplicate entries.
+    """Return X with contiguous rows: C order, or CSR without duplicate or zero entries.
 
     X itself where it is so already, otherwise a copy; each row of it is a function of that row
     alone, bit for bit.
@@ -120,11 +130,12 @@ def canonical_rows(X: Any) -> Any:
     """
     if not sparse.issparse(X):
         return np.ascontiguousarray(X)
-    if X.has_canonical_format:
+    if unflagged(X).has_canonical_format and X.data.all():
         return X
-    canonical = X.copy()
+    canonical = unflagged(X).copy()
     with np.errstate(all="ignore"):
         _sum_duplicates(canonical)
+    canonical.eliminate_zeros()
     return canonical
 
 

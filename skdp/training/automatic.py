@@ -54,6 +54,9 @@ class PublicFacts:
         Whether each step selects coordinates.
     amplified : bool, default=True
         Whether chance hides which step saw a record; shuffled batches do not.
+    scores_have_units : bool, default=False
+        Whether scores are in the units of a label. Then a clip that is lowered to the size of
+        residuals also lowers the noise; otherwise the learning rate makes up for it.
 
     Examples
     --------
@@ -71,6 +74,7 @@ class PublicFacts:
     smoothness: float
     selects: bool = False
     amplified: bool = True
+    scores_have_units: bool = False
 
     def n_steps(self) -> int:
         """Number of steps of a run."""
@@ -98,7 +102,8 @@ class PublicFacts:
     def learning_rate(self, noise_multiplier: float, batch_size: float, n_steps: int) -> float:
         """Step size for the mean gradient."""
         noise = noise_multiplier / (batch_size * math.sqrt(n_steps))
-        return min(self._travel(noise) / n_steps, self._longest_step) / self.max_grad_norm
+        rate = min(self._travel(noise) / n_steps, self._longest_step)
+        return rate if self.scores_have_units else rate / self.max_grad_norm
 
     def n_selected(self, *, noise_grows: bool) -> int:
         """Number of coordinates of an update, where some are selected.

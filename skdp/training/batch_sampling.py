@@ -89,8 +89,8 @@ class ShuffledBatches(Sampler):
             steps = min(self.steps_per_epoch, n_steps - start)
             yield Batches(order.permutation(n_records), edges[: steps + 1])
 
-    def event(self, step: "DpEvent", n_steps: int) -> "DpEvent":
-        return _repeated(step, -(-n_steps // self.steps_per_epoch))
+    def event(self, step: "DpEvent", n_steps: int, first: int = 0) -> "DpEvent":
+        return _repeated(step, _epochs_touched(first, n_steps, self.steps_per_epoch))
 
 
 @final
@@ -157,7 +157,7 @@ class FixedSizeWithoutReplacement(Sampler):
         for _ in range(n_steps):
             yield Batches(_subset(n_records, self.batch_size, rng), offsets)
 
-    def event(self, step: "DpEvent", n_steps: int) -> "DpEvent":
+    def event(self, step: "DpEvent", n_steps: int, first: int = 0) -> "DpEvent":
         from dp_accounting import dp_event
 
         sampled = dp_event.SampledWithoutReplacementDpEvent(self.n_records, self.batch_size, step)
@@ -222,7 +222,7 @@ class FullBatch(Sampler):
         for _ in range(n_steps):
             yield everything
 
-    def event(self, step: "DpEvent", n_steps: int) -> "DpEvent":
+    def event(self, step: "DpEvent", n_steps: int, first: int = 0) -> "DpEvent":
         return _repeated(step, n_steps)
 
 
@@ -293,8 +293,12 @@ class RoundRobinBlocks(Sampler):
         for start in range(0, n_steps, self.n_blocks):
             yield Batches(rows, edges[: min(self.n_blocks, n_steps - start) + 1])
 
-    def event(self, step: "DpEvent", n_steps: int) -> "DpEvent":
-        return _repeated(step, -(-n_steps // self.n_blocks))
+    def event(self, step: "DpEvent", n_steps: int, first: int = 0) -> "DpEvent":
+        return _repeated(step, _epochs_touched(first, n_steps, self.n_blocks))
+
+
+def _epochs_touched(first: int, n_steps: int, per_epoch: int) -> int:
+    return -(-(first + n_steps) // per_epoch) - first // per_epoch
 
 
 def _repeated(step: "DpEvent", count: int) -> "DpEvent":

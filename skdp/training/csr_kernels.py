@@ -13,7 +13,6 @@ from skdp.training.compiled_kernels import compiled, inner
 from skdp.training.glm_contract import Records
 from skdp.training.record_kernels import (
     check_rows,
-    clear,
     clip_factor,
     clip_slopes,
     finish_scores,
@@ -23,7 +22,7 @@ from skdp.training.record_kernels import (
     touch,
     write_slopes,
 )
-from skdp.training.sparse_kernels import hash_table, position_of, summed
+from skdp.training.sparse_kernels import clear, hash_table, position_of, summed, zeros
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -66,7 +65,7 @@ def clipped_sum(
     matrix, targets, bounds, loss, layout = records
     n_features, n_outputs, intercept = layout
     columns, terms = empty_terms(matrix, rows, n_outputs)
-    constant, slopes = np.zeros(intercept * n_outputs), np.empty(n_outputs)
+    constant, slopes = zeros(intercept * n_outputs), np.empty(n_outputs)
     n = 0
     for i in rows:
         x, features = row_of(matrix, i)
@@ -130,7 +129,7 @@ def contribution_map(
     matrix, _, _, _, layout = records
     n_features, n_outputs, intercept = layout
     columns, terms = empty_terms(matrix, rows, n_outputs)
-    constant = np.zeros(intercept * n_outputs)
+    constant = zeros(intercept * n_outputs)
     n = 0
     for i in rows:
         x, features = row_of(matrix, i)
@@ -161,16 +160,17 @@ def restricted_sum(
     n_features, n_outputs, intercept = layout
     check_rows(rows, targets.size)
     chosen = grouped(selected, n_outputs)
-    total, slopes = np.zeros(selected.size), np.empty(n_outputs)
+    total, slopes = zeros(selected.size), np.empty(n_outputs)
     part, coordinates = np.empty(selected.size), np.empty(selected.size, np.int64)
-    constant, last = np.ones(intercept), np.full(intercept, n_features)
+    constant, last = np.array([1.0]), np.array([n_features])
     for i in rows:
         x, features = row_of(matrix, i)
         write_scores(x, features, layout, values, scale, slopes)
         if write_slopes(loss, slopes, targets[i]) > 0:
             magnitude = largest_of(slopes)
             n = write_part(x, features, chosen, part, coordinates, 0)
-            n = write_part(constant, last, chosen, part, coordinates, n)
+            if intercept:
+                n = write_part(constant, last, chosen, part, coordinates, n)
             for position in range(n):
                 output = selected[coordinates[position]] % n_outputs
                 part[position] *= slopes[output] / magnitude

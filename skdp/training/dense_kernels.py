@@ -9,7 +9,6 @@ from skdp.training.compiled_kernels import compiled, inner
 from skdp.training.glm_contract import Records
 from skdp.training.record_kernels import (
     check_rows,
-    clear,
     clip_factor,
     clip_slopes,
     finish_scores,
@@ -20,7 +19,7 @@ from skdp.training.record_kernels import (
     write_slopes,
 )
 from skdp.training.row_prefetch_kernels import read_ahead
-from skdp.training.sparse_kernels import nonzero
+from skdp.training.sparse_kernels import clear, counting, nonzero, zeros
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -44,7 +43,7 @@ def clipped_sum(
     matrix, targets, bounds, loss, layout = records
     X = matrix[0]
     check_rows(rows, X.shape[0])
-    total, slopes = np.zeros(values.size), np.empty(layout[1])
+    total, slopes = zeros(values.size), np.empty(layout[1])
     for t in range(rows.size):
         read_ahead(X, rows, t)
         i = rows[t]
@@ -115,14 +114,14 @@ def contribution_map(
     X = matrix[0]
     check_rows(rows, X.shape[0])
     n_features, n_outputs, intercept = layout
-    total = np.zeros((n_features + intercept, n_outputs))
+    total = zeros((n_features + intercept) * n_outputs)
     for i in rows:
         entry = touch(X[i], layout, limit, grid)
-        for j in range(total.shape[0]):
+        for j in range(n_features + intercept):
             if j == n_features or X[i, j] != 0:
                 for k in range(n_outputs):
-                    total[j, k] += entry
-    return nonzero(np.arange(total.shape[0]), total, grid)
+                    total[j * n_outputs + k] += entry
+    return nonzero(counting(n_features + intercept), total, n_outputs, grid)
 
 
 @compiled
@@ -140,7 +139,7 @@ def restricted_sum(
     X = matrix[0]
     check_rows(rows, X.shape[0])
     n_features, n_outputs, _ = layout
-    total, part = np.zeros(selected.size), np.empty(selected.size)
+    total, part = zeros(selected.size), np.empty(selected.size)
     slopes = np.empty(n_outputs)
     for i in rows:
         write_scores(X[i], layout, values, scale, slopes)

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from skdp.mechanisms.statistics import SparseSum
 from skdp.objectives.losses import Loss
+from skdp.records import unflagged
 from skdp.training import glm_numpy
 from skdp.training.glm_contract import (
     MARGIN,
@@ -252,6 +253,7 @@ def _csr_arrays(X: Any) -> tuple[npt.NDArray[Any], ...]:
     """Return the three arrays, checked: compiled code relies on every index."""
     if X.format != "csr" or X.dtype not in (np.float64, np.float32):
         raise ValueError(f"X must be a CSR matrix of floats, got {X.format} of {X.dtype}.")
+    X = unflagged(X)
     if not X.has_canonical_format:
         raise ValueError("X must have sorted indices without duplicates: call sum_duplicates().")
     X.check_format(full_check=True)

@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix
 from skdp._random import RandomSource
 from skdp._validation import positive
 from skdp.objectives.losses import Loss
+from skdp.records import unflagged
 from skdp.training.lazy_noise import Array, Schedule
 from skdp.training.lazy_numpy import NumpyEngine
 from skdp.training.lazy_state import Block, Engine, LazyState, Normals, Records, Rows
@@ -138,6 +139,7 @@ def records_of(X: csr_matrix, targets: Array, loss: Loss, max_norm: float) -> Re
     """Check what compiled code would take on trust, and wrap it."""
     if targets.shape != X.shape[:1]:
         raise ValueError(f"targets must have shape {X.shape[:1]}, got {targets.shape}.")
+    X = unflagged(X)
     X.check_format(full_check=True)
     if not X.has_canonical_format:
         raise ValueError("Columns must be sorted and without duplicates; call sum_duplicates().")

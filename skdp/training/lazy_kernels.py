@@ -20,6 +20,7 @@ from skdp.training.lazy_arguments import Indices, Law, Scratch, Table, Weights, 
 from skdp.training.lazy_noise import Window
 from skdp.training.lazy_state import (
     CLIP_MARGIN,
+    SHRINK,
     SQUARE_ERROR,
     SQUARE_FLOOR,
     Array,
@@ -266,11 +267,14 @@ def _add_gradients(
         n_entries = np.uint64(table.indptr[row + _ONE]) - start
         score, squares = 0.0, 0.0
         for k in range(n_entries):
-            value = data[start + k]
+            value = np.float64(data[start + k])
             score += value * u[slots[place + k]]
             squares += value * value
         slope = derivative(code, scale * score + intercept, table.targets[row])
-        norm = abs(slope) * _row_norm(squares, n_entries, weights)
+        row_norm = _row_norm(squares, n_entries, weights)
+        if row_norm == math.inf:
+            row_norm = _huge_row_norm(data, start, n_entries)
+        norm = abs(slope) * row_norm
         slope = _clipped(slope, norm, table.max_norm)
         if slope != 0:
             total += slope
@@ -298,13 +302,16 @@ def _add_softmax_gradients(
         scores.fill(0.0)
         squares = 0.0
         for k in range(n_entries):
-            value = data[start + k]
+            value = np.float64(data[start + k])
             for c in range(n_outputs):
                 scores[c] += value * scratch.u[slots[place + k], c]
             squares += value * value
         _finish_scores(scores, law.scale[t - 1], weights.intercept)
         softmax_derivative(scores, table.targets[row], scores)
-        norm = _norm(scores) * _row_norm(squares, n_entries, weights)
+        row_norm = _row_norm(squares, n_entries, weights)
+        if row_norm == math.inf:
+            row_norm = _huge_row_norm(data, start, n_entries)
+        norm = _norm(scores) * row_norm
         for c in range(n_outputs):
             scores[c] = _clipped(scores[c], norm, table.max_norm)
             total[c] += scores[c]
@@ -335,6 +342,16 @@ def _norm(values: Array) -> float:
 def _row_norm(squares: float, n_entries: np.uint64, weights: Weights) -> float:
     constant = 1.0 if weights.intercept.size else 0.0
     return math.sqrt(squares * (1 + n_entries * SQUARE_ERROR) + SQUARE_FLOOR + constant)
+
+
+@_part
+def _huge_row_norm(data: Array, start: np.uint64, n_entries: np.uint64) -> float:
+    """Norm of a row whose squares overflow; beside it the constant column is nothing."""
+    squares = 0.0
+    for k in range(n_entries):
+        value = SHRINK * np.float64(data[start + k])
+        squares += value * value
+    return math.sqrt(squares * (1 + n_entries * SQUARE_ERROR) + SQUARE_FLOOR) / SHRINK
 
 
 @_part

@@ -11,6 +11,7 @@ from skdp.mechanisms import continuous
 from skdp.training.lazy_noise import Window
 from skdp.training.lazy_state import (
     CLIP_MARGIN,
+    SHRINK,
     SQUARE_ERROR,
     SQUARE_FLOOR,
     Array,
@@ -83,12 +84,23 @@ def _clipped_slopes(
         scores[:, 0] if outputs == 1 else scores, records.targets[rows]
     ).reshape(-1, outputs)
     entries = np.diff(batch.indptr)
-    squares = np.bincount(
-        np.repeat(np.arange(len(rows)), entries), batch.data.astype(np.float64) ** 2, len(rows)
-    )
-    row_norm = np.sqrt(squares * (1 + entries * SQUARE_ERROR) + SQUARE_FLOOR + intercept)
+    row_norm = _row_norms(batch, entries, 1.0, float(intercept))
+    huge = ~np.isfinite(row_norm)
+    if huge.any():
+        row_norm[huge] = _row_norms(batch, entries, SHRINK, 0.0)[huge]
     norms = np.abs(np.hypot.reduce(slopes, axis=1)) * row_norm
     sound = np.isfinite(norms)
     slopes, norms = slopes[sound], norms[sound, None]
     bound = records.max_norm * CLIP_MARGIN
     return np.where(norms > bound, slopes / norms * bound, slopes), sound
+
+
+def _row_norms(batch: csr_matrix, entries: Rows, shrink: float, constant: float) -> Array:
+    """Bounds on the norms of rows that are multiplied by `shrink` before they are squared."""
+    squares = np.bincount(
+        np.repeat(np.arange(len(entries)), entries),
+        np.square(shrink * batch.data.astype(np.float64)),
+        len(entries),
+    )
+    bound: Array = np.sqrt(squares * (1 + entries * SQUARE_ERROR) + SQUARE_FLOOR + constant)
+    return bound / shrink

@@ -13,6 +13,7 @@ from skdp.training.lazy_noise import Schedule, Window
 
 __all__ = [
     "CLIP_MARGIN",
+    "SHRINK",
     "SQUARE_ERROR",
     "SQUARE_FLOOR",
     "Block",
@@ -32,6 +33,8 @@ Fill = Callable[[Array], int]
 #: sum of n squares is off by less than n times the second, relatively, and squares that underflow
 #: add up to less than the third.
 CLIP_MARGIN, SQUARE_ERROR, SQUARE_FLOOR = 1 - 2.0**-40, 2.0**-52, 1e-300
+#: A row whose squares overflow is multiplied by it first.
+SHRINK = 2.0**-600
 
 #: So many normals at a time: the first is what a small fit needs, the last stays in the cache.
 _FEWEST_NORMALS, _MOST_NORMALS = 2**8, 2**14

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Self, final
 
 from skdp._validation import positive, positive_integer
-from skdp.privacy.budget import PrivacyBudget
+from skdp.privacy.budget import Neighbours, PrivacyBudget
 from skdp.training.sampling import Sampler
 from skdp.training.schedules import NoiseSchedule
 from skdp.training.selectors import CoordinateSelector
@@ -73,6 +73,11 @@ class TrainingPlan:
     def __post_init__(self) -> None:
         positive(max_grad_norm=self.max_grad_norm)
         positive_integer(n_steps=self.n_steps, size=self.size, n_runs=self.n_runs)
+        planned = sum(count for _, count in self._noise_phases)
+        if planned != self.n_steps:
+            raise ValueError(
+                f"{type(self.noise).__name__} plans {planned} steps of the {self.n_steps} to make."
+            )
 
     @property
     def event(self) -> "DpEvent":
@@ -86,11 +91,12 @@ class TrainingPlan:
         """What the first steps of one run cost."""
         from dp_accounting import dp_event
 
-        parts, left = [], n_steps
+        parts, first = [], 0
         for step, count in self._phases:
-            if left > 0:
-                parts.append(self.sampler.event(step.event, min(count, left)))
-                left -= count
+            if first < n_steps:
+                within = min(count, n_steps - first)
+                parts.append(self.sampler.event(step.event, within, first))
+            first += count
         return parts[0] if len(parts) == 1 else dp_event.ComposedDpEvent(parts)
 
     @property
@@ -111,22 +117,32 @@ class TrainingPlan:
         """
         if budget.delta == 0:
             raise ValueError(
-                "Gaussian noise in every step needs delta > 0; set delta below 1 / n_samples."
+                "delta=0 is kept by no Gaussian noise, which private SGD adds in every step: set "
+                "delta well below 1 / n_samples. PrivateElasticNetClassifier takes delta=0."
             )
         shape = replace(self, noise=self.noise.at_level(1.0))
         calibrated = replace(self, noise=self.noise.at_level(_least_level(shape, budget)))
+        if not calibrated._keeps(budget):  # classes of users may be equal that are not the same
+            level = _least_level.__wrapped__(shape, budget)
+            calibrated = replace(self, noise=self.noise.at_level(level))
         calibrated.refuse_inexact_sums()
         return calibrated
 
+    def _keeps(self, budget: PrivacyBudget) -> bool:
+        from skdp.privacy.accounting import epsilon_of
+
+        return epsilon_of(self.event, budget.delta) <= budget.epsilon
+
     def refuse_inexact_sums(self) -> None:
         """Refuse noise so small that sums on its grid would not be exact in float64."""
-        records = self.sampler.public_size * _SPARE_RECORDS
+        private = self.sampler.neighbours is Neighbours.ADD_OR_REMOVE_ONE
+        records = self.sampler.public_size * (_SPARE_RECORDS if private else 1)
         for step, _ in self._phases:
-            for grid in step.grids:
-                if records * self.max_grad_norm / grid > _LARGEST_SUM:
+            for norm, grid in step.sums:
+                if records * norm / grid > _LARGEST_SUM:
                     raise ValueError(
                         "So little noise on so many records cannot be added exactly in float64; "
-                        "lower epsilon or raise n_epochs."
+                        "lower epsilon."
                     )
 
     def steps(self) -> Iterator[Step]:

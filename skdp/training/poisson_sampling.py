@@ -104,7 +104,7 @@ class PoissonSampler(Sampler):
 
     def blocks(self, n_records: int, n_steps: int, rng: RandomSource) -> Iterator[Batches]:
         self.admit(n_records)
-        at_a_time = max(1, int(_ROWS_AT_A_TIME / max(1.0, self.sampling_probability * n_records)))
+        at_a_time = max(1, int(_ROWS_AT_A_TIME / max(1.0, self.expected_batch_size)))
         for start in range(0, n_steps, at_a_time):
             yield self._draw(n_records, min(at_a_time, n_steps - start), rng)
 
@@ -118,7 +118,7 @@ class PoissonSampler(Sampler):
         steps, rows = np.divmod(places, n_records)
         return Batches(rows, np.searchsorted(steps, np.arange(n_steps + 1)))
 
-    def event(self, step: "DpEvent", n_steps: int) -> "DpEvent":
+    def event(self, step: "DpEvent", n_steps: int, first: int = 0) -> "DpEvent":
         from dp_accounting import dp_event
 
         sampled = dp_event.PoissonSampledDpEvent(self.sampling_probability, step)

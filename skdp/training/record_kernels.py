@@ -136,13 +136,6 @@ def touch(x: Any, layout: Any, limit: float, grid: float) -> float:
 
 
 @inner
-def clear(vector: Array) -> None:
-    """Set to 0. Loops, here and elsewhere, compile in half the time of array expressions."""
-    for k in range(vector.size):
-        vector[k] = 0.0
-
-
-@inner
 def scale_by(vector: Array, factor: float) -> None:
     """Multiply in place."""
     for k in range(vector.size):

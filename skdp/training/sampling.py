@@ -69,8 +69,12 @@ class Sampler(ABC):
         """Yield the batches of `n_steps` steps, some steps at a time."""
 
     @abstractmethod
-    def event(self, step: "DpEvent", n_steps: int) -> "DpEvent":
-        """Cost of so many steps, each of which costs `step` when it sees every record."""
+    def event(self, step: "DpEvent", n_steps: int, first: int = 0) -> "DpEvent":
+        """Cost of so many steps, each of which costs `step` when it sees every record.
+
+        `first` is the number of steps before them: what begins within an epoch may see a record
+        in two epochs.
+        """
 
     def sensitivity(self, norm_bound: float) -> Sensitivity:
         """How far one record moves a sum of vectors of norm at most `norm_bound`.

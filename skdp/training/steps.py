@@ -28,8 +28,8 @@ class Step(Protocol):
         """What one step costs a record that takes part in it."""
 
     @property
-    def grids(self) -> tuple[float, ...]:
-        """Grids on which sums are taken."""
+    def sums(self) -> tuple[tuple[float, float], ...]:
+        """The norm of a record's vector, and the grid, of each sum that is taken."""
 
     @property
     def theorem(self) -> str:
@@ -60,8 +60,8 @@ class DenseStep:
         return self.noise.event
 
     @property
-    def grids(self) -> tuple[float, ...]:
-        return (self.noise.grid,)
+    def sums(self) -> tuple[tuple[float, float], ...]:
+        return ((self.max_norm, self.noise.grid),)
 
     @property
     def theorem(self) -> str:
@@ -95,8 +95,8 @@ class TopKStep:
         return self.selection.event
 
     @property
-    def grids(self) -> tuple[float, ...]:
-        return (self.selection.grid,)
+    def sums(self) -> tuple[tuple[float, float], ...]:
+        return ((self.max_norm, self.selection.grid),)
 
     @property
     def theorem(self) -> str:
@@ -140,8 +140,8 @@ class RefinedStep:
         return _both(self.selection, self.noise)
 
     @property
-    def grids(self) -> tuple[float, ...]:
-        return (self.selection_grid, self.noise.grid)
+    def sums(self) -> tuple[tuple[float, float], ...]:
+        return (self.max_norm, self.selection_grid), (self.selected_norm, self.noise.grid)
 
     @property
     def theorem(self) -> str:
@@ -178,8 +178,8 @@ class SurvivorsStep:
         return _both(self.selection, self.noise)
 
     @property
-    def grids(self) -> tuple[float, ...]:
-        return (self.selection.grid, self.noise.grid)
+    def sums(self) -> tuple[tuple[float, float], ...]:
+        return (self.map_norm, self.selection.grid), (self.selected_norm, self.noise.grid)
 
     @property
     def theorem(self) -> str:

@@ -134,6 +134,19 @@ def test_without_amplification_a_record_pays_for_each_batch_it_is_in(name, n_ste
     assert event.count >= max(participations(sampler, n_steps, seed) for seed in range(5))
 
 
+@pytest.mark.parametrize("name", ["shuffled", "blocks"])
+@pytest.mark.parametrize(("first", "n_steps"), [(0, 3), (2, 4), (5, 6), (7, 2), (3, 20)])
+def test_steps_that_begin_within_an_epoch_pay_for_both(name, first, n_steps):
+    """A phase of a noise schedule may hold the end of one epoch and the start of the next."""
+    sampler = SAMPLERS[name]
+    taken = 0
+    for seed in range(20):
+        rows = batches_of(sampler, first + n_steps, seed)[first:]
+        taken = max(taken, np.bincount(np.concatenate(rows), minlength=N).max())
+    charged = sampler.event(step_event(sampler), n_steps, first).count
+    assert taken <= charged <= n_steps
+
+
 def test_shuffling_claims_nothing_for_chance():
     """A planted bug: shuffled batches accounted as Poisson would claim a tenth of this epsilon."""
     from skdp.privacy.accounting import epsilon_of
