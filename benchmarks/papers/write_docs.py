@@ -31,9 +31,11 @@ movie_reviews) noise on all is ahead; the more coordinates are selected, the sma
 
 **When selection is better.** Rows with hundreds of columns, of which few matter and the rest are
 rare ("long rows"): there the noise of the others dominates the score, and the few that matter
-stand out. A coordinate is found in a step if its mean gradient is above about
-`tau * sqrt(T) * sqrt(2 ln(p / n_selected))`, with T steps and noise `tau` in their mean gradient.
-So a selector wants few steps on all records, which is what "auto" takes with one.
+stand out. (Part of the distance is the automatic learning rate, which is for rows of norm 1; a
+hundredth of it brings noise on all from 72 to 80 per cent on "long rows 0/1" at epsilon 0.5, where
+the Gaussian choice has 86: one split.) A coordinate is found in a step if its mean gradient is
+above about `tau * sqrt(T) * sqrt(2 ln(p / n_selected))`, with T steps and noise `tau` in their mean
+gradient. So a selector wants few steps on many records, which is what "auto" takes with one.
 
 **Which selector.** "gaussian" with its noisy values as the update is the first choice; a second
 release ("two releases", "re-clipped") seldom repays what it costs. "adafest" chooses columns by how

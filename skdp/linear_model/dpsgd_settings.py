@@ -39,7 +39,12 @@ SELECTORS = {
     "sparse_vector": SparseVectorSelector,
     "adafest": SurvivorSelector,
 }
-NOISE_GROWS = (ExponentialSelector, NoisyMaxSelector, SparseVectorSelector)
+NOISE_GROWS = (
+    ExponentialSelector,
+    NoisyMaxSelector,
+    PermuteAndFlipSelector,
+    SparseVectorSelector,
+)
 
 
 def linear_run(model, n_records, n_features, loss, *, sampler=None, n_runs=1):
@@ -66,6 +71,9 @@ def linear_run(model, n_records, n_features, loss, *, sampler=None, n_runs=1):
             max_grad_norm=clip,
             smoothness=loss.smoothness,
             selects=_selects(model.selector),
+            noise_grows=SELECTORS.get(model.selector) in NOISE_GROWS
+            if isinstance(model.selector, str)
+            else False,
             amplified=model.sampling not in UNAMPLIFIED,
             scores_have_units=model._y_numeric,
         )
@@ -171,7 +179,7 @@ def _n_selected(model, facts, kind):
     elif kind is PermuteAndFlipSelector:
         n_selected = 1
     else:
-        n_selected = facts.n_selected(noise_grows=kind in NOISE_GROWS)
+        n_selected = facts.n_selected()
     if n_selected > facts.size:
         raise ValueError(
             f"n_selected={n_selected} is larger than the number of coefficients, {facts.size}."

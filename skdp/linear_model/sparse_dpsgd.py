@@ -36,11 +36,11 @@ class SparseDPSGDClassifier(ScoreClassifierMixin, DPSGDLinearModel):
         In (0, 1); well below 1 / n_samples, or it warns.
     n_epochs : "auto" or float, default="auto"
         Expected number of times that a record takes part. "auto" makes 50 to 1,000 steps, the
-        more the larger n_samples and epsilon are, and 10 where coordinates are selected.
+        more the larger n_samples and epsilon are; where coordinates are selected 10 or, if
+        n_samples and epsilon let it tell them from noise, more.
     batch_size : "auto" or int, default="auto"
         Expected number of records of a step. Large batches of few steps need the least noise;
-        "auto" takes them so large that sampling costs a few per cent of noise, and all records
-        where coordinates are selected.
+        "auto" takes them so large that sampling costs a few per cent of noise.
     sampling : {"poisson", "shuffled", "fixed_size", "full"} or Sampler, default="poisson"
         How records are drawn, which decides what a step costs and for which neighbours.
         "poisson": each record with the same probability (zero-out). "shuffled": each epoch is cut

@@ -8,7 +8,8 @@ T itself hardly matters, so it is the least with which single steps stay stable:
 with a constant column, gradient descent is so up to the reciprocal of the loss's smoothness.
 
 A selection has to tell informative coordinates from noise in each step anew, so it wants few steps
-on all records.
+on many records: as many as let a coordinate of 0.004 of the mean gradient pass the largest noise of
+the others, n mu > sqrt(T) sqrt(2 log(size / k)) / 0.004, and ten at least.
 """
 
 import math
@@ -21,7 +22,7 @@ __all__ = ["PublicFacts"]
 
 _TRAVEL, _EXPONENT, _LONGEST_TRAVEL = 2.0, -0.8, 4000.0
 _FEWEST_STEPS, _MOST_STEPS = 50, 1000
-_SELECTING_STEPS = 10
+_SELECTING_STEPS, _DETECTED = 10, 0.004
 #: Mechanisms whose noise grows with the number of coordinates can tell a few at best.
 _MOST_PICKS = 20
 #: Without amplification large batches are better, and many steps buy nothing.
@@ -52,6 +53,8 @@ class PublicFacts:
         Bound on the second derivative of the loss with respect to the scores.
     selects : bool, default=False
         Whether each step selects coordinates.
+    noise_grows : bool, default=False
+        Whether the noise of the selection grows with their number.
     amplified : bool, default=True
         Whether chance hides which step saw a record; shuffled batches do not.
     scores_have_units : bool, default=False
@@ -73,26 +76,27 @@ class PublicFacts:
     max_grad_norm: float
     smoothness: float
     selects: bool = False
+    noise_grows: bool = False
     amplified: bool = True
     scores_have_units: bool = False
 
     def n_steps(self) -> int:
         """Number of steps of a run."""
-        if self.selects:
+        if self.noise_grows:
             return _SELECTING_STEPS
         most = _MOST_STEPS if self.amplified else _MOST_SHUFFLED_STEPS
         travel = self._travel(1 / (self.n_records * self._mu))
         steps = math.ceil(travel / self._longest_step)
-        return min(max(steps, _FEWEST_STEPS), most)
+        dense = min(max(steps, _FEWEST_STEPS), most)
+        return min(max(self._detecting_steps(), _SELECTING_STEPS), dense) if self.selects else dense
 
     def sampling_rate(self) -> float:
         """Expected share of the records that takes part in a step."""
-        if self.selects:
-            return 1.0
         if not self.amplified:
-            return 1 / _SHUFFLED_BATCHES
+            return 1.0 if self.selects else 1 / _SHUFFLED_BATCHES
         steps = self.n_steps()
-        return min(1.0, max(_RATE_PER_MU * self._mu / math.sqrt(steps), 5 / steps))
+        least = _SELECTING_STEPS if self.selects else 5
+        return min(1.0, max(_RATE_PER_MU * self._mu / math.sqrt(steps), least / steps))
 
     def batch_size(self, n_epochs: float | None = None) -> int:
         """Expected batch size; for so many epochs, where they are given."""
@@ -105,17 +109,18 @@ class PublicFacts:
         rate = min(self._travel(noise) / n_steps, self._longest_step)
         return rate if self.scores_have_units else rate / self.max_grad_norm
 
-    def n_selected(self, *, noise_grows: bool) -> int:
-        """Number of coordinates of an update, where some are selected.
-
-        `noise_grows` tells whether the noise of the selection grows with it.
-        """
+    def n_selected(self) -> int:
+        """Number of coordinates of an update, where some are selected."""
         root = min(self.size, math.ceil(math.sqrt(self.size)))
-        return min(root, _MOST_PICKS) if noise_grows else root
+        return min(root, _MOST_PICKS) if self.noise_grows else root
 
     def selection_share(self) -> float:
         """Share of a step's budget that pays for the selection."""
         return 0.7
+
+    def _detecting_steps(self) -> int:
+        height = math.sqrt(2 * math.log(max(2.0, self.size / self.n_selected())))
+        return math.floor((_DETECTED * self.n_records * self._mu / height) ** 2)
 
     @property
     def _longest_step(self) -> float:
