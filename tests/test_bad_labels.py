@@ -127,7 +127,7 @@ def test_declared_classes_must_be_two_or_more_numbers_or_strings(classes):
         PrivateElasticNetClassifier(classes=classes),
         X,
         y,
-        match="^classes must list|The 'classes' parameter",
+        match="^classes must be a list|The 'classes' parameter",
     )
 
 

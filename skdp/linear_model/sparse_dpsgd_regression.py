@@ -65,8 +65,7 @@ class SparseDPSGDRegressor(RegressorMixin, DPSGDLinearModel):
     --------
     >>> import numpy as np
     >>> from skdp.linear_model import SparseDPSGDRegressor
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1, 1, size=(5000, 3))
+    >>> X = np.sin(np.arange(15_000.0).reshape(5000, 3))
     >>> y = X @ [1.0, -0.5, 0.0] + 0.2
     >>> model = SparseDPSGDRegressor(epsilon=1.0, delta=1e-6).fit(X, y)
     >>> bool(model.score(X, y) > 0.8)

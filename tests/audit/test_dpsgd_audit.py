@@ -135,9 +135,11 @@ def allowed(sampler, selector):
 
 
 CELLS = [(s, c) for s in SAMPLERS for c in SELECTORS if allowed(s, c)]
+#: Every selector and every sampler once; all pairs run under `slow`.
+FEW = [(s, c) for s, c in CELLS if s == "poisson" or c == "none"]
 
 
-@pytest.mark.parametrize(("sampler", "selector"), CELLS)
+@pytest.mark.parametrize(("sampler", "selector"), FEW)
 def test_no_attack_shows_more_than_is_claimed(sampler, selector):
     plan = planned(SAMPLERS[sampler], SELECTORS[selector])
     assert not accuses(audit(plan, 200), EPSILON, DELTA)
@@ -155,13 +157,13 @@ def test_no_attack_shows_more_in_many_runs(sampler, selector):
 def test_without_sampling_the_attack_comes_near_the_claim(sampler, turns):
     """The sum over the turns of the canary is the likelihood ratio, so the claim is attained."""
     plan = planned(SAMPLERS[sampler], AllCoordinates(), 2)
-    counts = audit(plan, 10_000, lambda seen: score(seen[:, turns]))
-    assert 0.5 * DELTA < counts.delta(EPSILON) <= DELTA
+    counts = audit(plan, 6000, lambda seen: score(seen[:, turns]))
+    assert 0.4 * DELTA < counts.delta(EPSILON) <= DELTA
 
 
 def test_with_poisson_sampling_it_comes_near_too():
-    counts = audit(planned(SAMPLERS["poisson"], AllCoordinates(), 1), 15_000)
-    assert 0.5 * DELTA < counts.delta(EPSILON) <= DELTA
+    counts = audit(planned(SAMPLERS["poisson"], AllCoordinates(), 1), 9000)
+    assert 0.4 * DELTA < counts.delta(EPSILON) <= DELTA
 
 
 class TestPlantedBugs:
@@ -189,9 +191,9 @@ class TestPlantedBugs:
         poisson = planned(PoissonSampler.of_batch_size(1, n), AllCoordinates(), n, delta=delta)
         shuffled = ShuffledBatches(1, n)
         honest = planned(shuffled, AllCoordinates(), n, delta=delta)
-        assert not accuses(audit(honest, 300, largest), EPSILON, delta)
-        assert not accuses(audit(poisson, 300, largest), EPSILON, delta)
-        assert accuses(audit(poisson, 2000, largest, sampler=shuffled), EPSILON, delta)
+        assert not accuses(audit(honest, 100, largest), EPSILON, delta)
+        assert not accuses(audit(poisson, 100, largest), EPSILON, delta)
+        assert accuses(audit(poisson, 1600, largest, sampler=shuffled), EPSILON, delta)
 
     @pytest.mark.slow
     def test_selection_and_noise_amplified_apart(self):

@@ -73,7 +73,8 @@ def test_a_null_record_shows_in_nothing_but_the_releases(sampling, selector, spa
     for kind in KINDS:
         (X, y), _ = pair(kind)
         data = (sp.csr_matrix(X) if sparse else X, y)
-        model = make(sampling=sampling, batch_size=5, **selector)
+        size = {} if sampling == "full" else {"batch_size": 5}
+        model = make(sampling=sampling, **size, **selector)
         assert violations(model, data, data, around_neighbour=null_record) == [], kind
 
 
