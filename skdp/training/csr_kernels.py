@@ -22,7 +22,16 @@ from skdp.training.record_kernels import (
     touch,
     write_slopes,
 )
-from skdp.training.sparse_kernels import clear, hash_table, position_of, summed, zeros
+from skdp.training.row_prefetch_kernels import read_ahead_sparse
+from skdp.training.sparse_kernels import (
+    Keys,
+    bit_length,
+    clear,
+    hash_table,
+    position_of,
+    summed,
+    zeros,
+)
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -47,14 +56,20 @@ def row_of(matrix: Any, i: int) -> tuple[Any, Any]:
 
 
 @inner
-def empty_terms(matrix: Any, rows: Integers, n_outputs: int) -> tuple[Any, Array]:
-    """Room for a column and a row of terms for each stored value of `rows`."""
-    _, indices, indptr = matrix
+def empty_terms(matrix: Any, rows: Integers, n_outputs: int) -> tuple[Keys, int, Array]:
+    """Room for the key and the terms of each stored value of `rows`; number of bits of a place."""
+    indptr = matrix[2]
     check_rows(rows, indptr.size - 1)
     stored = 0
     for i in rows:
         stored += indptr[i + 1] - indptr[i]
-    return np.empty(stored, indices.dtype), np.empty((stored, n_outputs))
+    return np.empty(stored, np.uint64), bit_length(stored), np.empty((stored, n_outputs))
+
+
+@inner
+def key_of(column: Any, place: int, shift: int) -> Any:
+    """What `summed` knows a row of terms by."""
+    return (np.uint64(column) << np.uint64(shift)) | np.uint64(place)
 
 
 @compiled
@@ -64,20 +79,25 @@ def clipped_sum(
     """Sum of the clipped gradients of `rows`: coordinates, values."""
     matrix, targets, bounds, loss, layout = records
     n_features, n_outputs, intercept = layout
-    columns, terms = empty_terms(matrix, rows, n_outputs)
+    keys, shift, terms = empty_terms(matrix, rows, n_outputs)
     constant, slopes = zeros(intercept * n_outputs), np.empty(n_outputs)
     n = 0
-    for i in rows:
+    for t in range(rows.size):
+        read_ahead_sparse(matrix, values, n_outputs, rows, t)
+        i = rows[t]
         x, features = row_of(matrix, i)
         write_scores(x, features, layout, values, scale, slopes)
         length = write_slopes(loss, slopes, targets[i])
         if length > 0:
             clip_slopes(slopes, length, bounds[i], limit, grid)
-            write_terms(x, features, slopes, columns[n:], terms[n:])
-            n += x.size
+            for entry in range(x.size):
+                keys[n] = key_of(features[entry], n, shift)
+                for k in range(n_outputs):
+                    terms[n, k] = np.trunc(x[entry] * slopes[k])
+                n += 1
             for k in range(constant.size):
                 constant[k] += np.trunc(slopes[k])
-    return summed(columns[:n], terms[:n], constant, n_features, grid)
+    return summed(keys[:n], shift, terms, constant, n_features, grid)
 
 
 @inner
@@ -112,15 +132,6 @@ def sparse_dot(x: Any, features: Any, w: Array) -> float:
     return (s0 + s2) + (s1 + s3)
 
 
-@inner
-def write_terms(x: Any, features: Any, slopes: Array, columns: Any, terms: Array) -> None:
-    """Write a record's contribution in grid units."""
-    for entry in range(x.size):
-        columns[entry] = features[entry]
-        for k in range(slopes.size):
-            terms[entry, k] = np.trunc(x[entry] * slopes[k])
-
-
 @compiled
 def contribution_map(
     records: Records, rows: Integers, limit: float, grid: float
@@ -128,7 +139,7 @@ def contribution_map(
     """Sum over `rows` of the clipped 0/1 vectors of the coordinates that they touch."""
     matrix, _, _, _, layout = records
     n_features, n_outputs, intercept = layout
-    columns, terms = empty_terms(matrix, rows, n_outputs)
+    keys, shift, terms = empty_terms(matrix, rows, n_outputs)
     constant = zeros(intercept * n_outputs)
     n = 0
     for i in rows:
@@ -138,11 +149,11 @@ def contribution_map(
             constant[k] += entry
         for position in range(x.size):
             if x[position] != 0:
-                columns[n] = features[position]
+                keys[n] = key_of(features[position], n, shift)
                 for k in range(n_outputs):
                     terms[n, k] = entry
                 n += 1
-    return summed(columns[:n], terms[:n], constant, n_features, grid)
+    return summed(keys[:n], shift, terms, constant, n_features, grid)
 
 
 @compiled

@@ -257,6 +257,8 @@ def _csr_arrays(X: Any) -> tuple[npt.NDArray[Any], ...]:
     if not X.has_canonical_format:
         raise ValueError("X must have sorted indices without duplicates: call sum_duplicates().")
     X.check_format(full_check=True)
+    if X.shape[1].bit_length() + max(X.nnz, LARGEST_BATCH).bit_length() > 63:
+        raise ValueError(f"X has too many columns, {X.shape[1]}, for {X.nnz} stored values.")
     return X.data, X.indices, X.indptr
 
 

@@ -14,8 +14,9 @@ from numba.extending import intrinsic
 from skdp.training.compiled_kernels import inner
 
 Integers = npt.NDArray[np.int64]
-#: Rows ahead, and bytes that one hint brings.
-ROWS_AHEAD = 4
+#: Rows ahead: of values; of the parameters of a sparse row, whose columns are there by then.
+ROWS_AHEAD, COLUMNS_AHEAD = 4, 2
+#: Bytes that one hint brings.
 LINE = 64
 
 
@@ -24,8 +25,26 @@ def read_ahead(X: Any, rows: Integers, t: int) -> None:
     """Ask for the row that a loop over `rows` will need some time after row `t`."""
     n_features = X.shape[1]
     first = rows[min(t + ROWS_AHEAD, rows.size - 1)] * n_features
-    for j in range(0, n_features, LINE // X.itemsize):
-        _ask_for(X, first + j)
+    ask_for_run(X, first, first + n_features)
+
+
+@inner
+def read_ahead_sparse(matrix: Any, values: Any, n_outputs: int, rows: Integers, t: int) -> None:
+    """Ask for a row of ``matrix = (data, indices, indptr)``, and for the parameters of a nearer."""
+    data, indices, indptr = matrix
+    far = rows[min(t + ROWS_AHEAD, rows.size - 1)]
+    ask_for_run(data, indptr[far], indptr[far + 1])
+    ask_for_run(indices, indptr[far], indptr[far + 1])
+    near = rows[min(t + COLUMNS_AHEAD, rows.size - 1)]
+    for entry in range(indptr[near], indptr[near + 1]):
+        _ask_for(values, indices[entry] * n_outputs)
+
+
+@inner
+def ask_for_run(array: Any, start: int, stop: int) -> None:
+    """Ask for the elements from `start` to `stop`."""
+    for position in range(start, stop, LINE // array.itemsize):
+        _ask_for(array, position)
 
 
 def _hint(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -12,7 +12,9 @@ from skdp.training.compiled_kernels import inner
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
 
+ONE = np.uint64(1)
 #: Most bits that a pass of the radix sort looks at: its counters fit the second cache.
 DIGIT_BITS = 13
 #: 2^64 divided by the golden ratio: multiplicative hashing, Knuth (1998), The Art of Computer
@@ -38,13 +40,16 @@ def zeros(size: int) -> Array:
 
 @inner
 def summed(
-    columns: Any, terms: Array, last: Array, n_columns: int, grid: float
+    keys: Keys, shift: int, terms: Array, last: Array, n_columns: int, grid: float
 ) -> tuple[Integers, Array]:
     """Sum the rows of `terms` that have the same column.
 
     Parameters
     ----------
-    columns : integers of shape (n,), from 0 to `n_columns` - 1
+    keys : ndarray of uint64, shape (n,)
+        ``column << shift | row of terms``, columns below `n_columns`. Comes out changed.
+    shift : int
+        Number of bits of n.
     terms : ndarray of shape (n, k)
         Integers, so their sum is exact and any order will do.
     last : ndarray of shape (k,) or (0,)
@@ -59,14 +64,14 @@ def summed(
         Coordinates (``column * k + output``) in increasing order, and their sums; no zeros.
     """
     n_outputs = terms.shape[1]
-    distinct, sums = np.empty(columns.size + 1, np.int64), zeros((columns.size + 1) * n_outputs)
-    n, previous = -1, -1
-    for entry in order_of(columns, n_columns):
-        column = columns[entry]
+    distinct, sums = np.empty(keys.size + 1, np.int64), zeros((keys.size + 1) * n_outputs)
+    n, previous, low = np.int64(-1), np.int64(-1), np.uint64(shift)
+    for key in sorted_by_column(keys, shift, bit_length(n_columns)):
+        column = np.int64(key >> low)
         n += column != previous
         distinct[n] = previous = column
         for output in range(n_outputs):
-            sums[n * n_outputs + output] += terms[entry, output]
+            sums[n * n_outputs + output] += terms[key & ((ONE << low) - ONE), output]
     if last.size:
         n += 1
         distinct[n] = n_columns
@@ -90,16 +95,31 @@ def nonzero(columns: Integers, sums: Array, n_outputs: int, grid: float) -> tupl
 
 
 @inner
-def order_of(columns: Any, n_columns: int) -> Integers:
-    """``argsort(columns)``: stable, by their digits, the last one first."""
-    bits = bit_length(n_columns)
-    n_passes = -(-bits // min(DIGIT_BITS, bit_length(columns.size) + 1))
+def sorted_by_column(keys: Keys, shift: int, bits: int) -> Keys:
+    """Sort by the `bits` bits from `shift` on: by their digits, the last one first."""
+    n_passes = -(-bits // min(DIGIT_BITS, bit_length(keys.size) + 1))
     width = -(-bits // n_passes)
-    order, spare = counting(columns.size), np.empty(columns.size, np.int64)
+    spare = np.empty(keys.size, np.uint64)
     for digit in range(n_passes):
-        sort_by_digit(columns, digit * width, width, order, spare)
-        order, spare = spare, order
-    return order
+        sort_by_digit(keys, shift + digit * width, width, spare)
+        keys, spare = spare, keys
+    return keys
+
+
+@inner
+def sort_by_digit(keys: Keys, shift: int, width: int, out: Keys) -> None:
+    """Stable counting sort by `width` bits from `shift` on."""
+    low, mask = np.uint64(shift), (ONE << np.uint64(width)) - ONE
+    starts = np.empty((1 << width) + 1, np.int64)
+    clear(starts)
+    for key in keys:
+        starts[((key >> low) & mask) + ONE] += 1
+    for digit in range(starts.size - 1):
+        starts[digit + 1] += starts[digit]
+    for key in keys:
+        place = (key >> low) & mask
+        out[np.uint64(starts[place])] = key
+        starts[place] += 1
 
 
 @inner
@@ -118,22 +138,6 @@ def bit_length(number: int) -> int:
     while number >> bits:
         bits += 1
     return bits
-
-
-@inner
-def sort_by_digit(columns: Any, shift: int, width: int, order: Integers, out: Integers) -> None:
-    """Stable counting sort of `order` by bits `shift` to `shift + width` of its columns."""
-    mask = (1 << width) - 1
-    starts = np.empty(mask + 2, np.int64)
-    clear(starts)
-    for entry in order:
-        starts[((columns[entry] >> shift) & mask) + 1] += 1
-    for digit in range(mask):
-        starts[digit + 1] += starts[digit]
-    for entry in order:
-        digit = (columns[entry] >> shift) & mask
-        out[starts[digit]] = entry
-        starts[digit] += 1
 
 
 @inner
