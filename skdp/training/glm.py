@@ -254,12 +254,20 @@ def _csr_arrays(X: Any) -> tuple[npt.NDArray[Any], ...]:
     if X.format != "csr" or X.dtype not in (np.float64, np.float32):
         raise ValueError(f"X must be a CSR matrix of floats, got {X.format} of {X.dtype}.")
     X = unflagged(X)
+    data, indices, indptr = X.data, X.indices, X.indptr
+    n_records, n_features = X.shape
+    if (
+        len(indptr) != n_records + 1
+        or not 0 == indptr[0] <= indptr[-1] <= min(len(data), len(indices))
+        or (np.diff(indptr) < 0).any()
+        or not 0 <= indices.min(initial=0) <= indices.max(initial=0) < max(n_features, 1)
+    ):
+        raise ValueError("X is not a CSR matrix: its indices or indptr point outside.")
     if not X.has_canonical_format:
         raise ValueError("X must have sorted indices without duplicates: call sum_duplicates().")
-    X.check_format(full_check=True)
-    if X.shape[1].bit_length() + max(X.nnz, LARGEST_BATCH).bit_length() > 63:
-        raise ValueError(f"X has too many columns, {X.shape[1]}, for {X.nnz} stored values.")
-    return X.data, X.indices, X.indptr
+    if int(n_features).bit_length() + max(len(indices), LARGEST_BATCH).bit_length() > 63:
+        raise ValueError(f"X has too many columns, {n_features}, for {len(indices)} stored values.")
+    return data, indices, indptr
 
 
 def _checked_targets(targets: npt.ArrayLike, n_records: int, loss: Loss) -> Array:
