@@ -42,11 +42,11 @@ def tables(rows: Iterable[Row]) -> str:
     results = Results(rows)
     parts = []
     for metric, title in METRICS.items():
-        parts.append(f"### {title}")
+        parts.append(f"## {title}")
         parts += [_table(results, data, metric, _per_cent) for data in results.data]
-    parts.append("### Share of coefficients that are not zero, per cent")
+    parts.append("## Share of coefficients that are not zero, per cent")
     parts += [_table(results, data, "nonzero", _per_cent) for data in results.data]
-    parts.append("### CPU seconds of a fit")
+    parts.append("## CPU seconds of a fit")
     parts += [_table(results, data, "seconds", _seconds) for data in results.data]
     return "\n\n".join(parts) + "\n"
 

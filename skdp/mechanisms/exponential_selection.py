@@ -21,16 +21,16 @@ __all__ = ["ExponentialTopK"]
 @final
 @dataclass(frozen=True)
 class ExponentialTopK(TopMechanism):
-    """The k coordinates that are largest after Gumbel noise on |v_j|: k exponential mechanisms.
+    """The k coordinates that are largest after Gumbel noise on abs(v_j): k exponential mechanisms.
 
     Noise of scale beta, once on every coordinate, has the law of k picks one after the other, each
-    with P(j) ~ exp(|v_j| / beta) among those that are left.
+    with P(j) ~ exp(abs(v_j) / beta) among those that are left.
 
     Guarantees
     ----------
     One pick has a privacy loss within an interval of length eta = R/beta (Durfee and Rogers,
     2019, sections 4.1 and 4.2), R being the most by which the change of one score can exceed the
-    change of another. For scores |v_j| and a vector that moves by at most s in L2 norm,
+    change of another. For scores abs(v_j) and a vector that moves by at most s in L2 norm,
     R = 2^(1/2) s, since a + b <= (2 (a^2 + b^2))^(1/2); that is where beta comes from. Which
     relation s refers to does not matter: a replaced record moves the vector by up to twice its
     norm, and s says so.
@@ -82,7 +82,7 @@ class ExponentialTopK(TopMechanism):
 
     @property
     def theorem(self) -> str:
-        return "Durfee and Rogers (2019), sections 4.1 and 4.2, for scores |v_j| and an L2 bound"
+        return "Durfee and Rogers (2019), sections 4.1 and 4.2, for scores abs(v_j) and an L2 bound"
 
     def _select(self, value: SparseSum, rng: RandomSource) -> Selection:
         listed = scores_of(value, self.sensitivity.value)

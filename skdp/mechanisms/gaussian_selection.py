@@ -58,7 +58,7 @@ class _GaussianSelection(SelectionMechanism):
 class GaussianTopK(_GaussianSelection, TopMechanism):
     """The k coordinates that are largest in absolute value after N(0, sigma^2) on every one.
 
-    Selected are the k largest of |v_j + N_j|, j = 1, ..., size, and their noisy values
+    Selected are the k largest of abs(v_j + N_j), j = 1, ..., size, and their noisy values
     v_j + N_j come along: all of this is post-processing of one Gaussian release, so the cost does
     not depend on k. `value` consists of multiples of `grid`; other numbers are rounded to it,
     which the sensitivity does not count.

@@ -27,7 +27,7 @@ __all__ = ["NoisyMaxTopK", "PermuteAndFlip"]
 @final
 @dataclass(frozen=True)
 class NoisyMaxTopK(TopMechanism):
-    """The coordinate with the largest |v_j| plus Laplace noise, k times with fresh noise.
+    """The coordinate with the largest abs(v_j) plus Laplace noise, k times with fresh noise.
 
     A coordinate that has been picked is out; the others get noise of scale b = 2^(1/2) s / epsilon
     again. The time is O(listed coordinates times k).
@@ -91,10 +91,10 @@ class NoisyMaxTopK(TopMechanism):
 @final
 @dataclass(frozen=True)
 class PermuteAndFlip(SelectionMechanism):
-    """The coordinate with the largest |v_j| plus exponential noise.
+    """The coordinate with the largest abs(v_j) plus exponential noise.
 
     The scale of the noise is b = 2^(1/2) s / epsilon. In law this is to go through the coordinates
-    in random order and to stop at each with probability exp((|v_j| - max |v|) / b). For one
+    in random order and to stop at each with probability exp((abs(v_j) - max abs(v)) / b). For one
     coordinate only: its expected loss of score is never above the exponential mechanism's, but
     picks of it compose worse.
 

@@ -20,17 +20,17 @@ __all__ = ["SparseVectorTechnique"]
 @final
 @dataclass(frozen=True)
 class SparseVectorTechnique(TopMechanism):
-    """The first c coordinates, in random order, whose noisy |v_j| reaches a noisy threshold.
+    """The first c coordinates, in random order, whose noisy abs(v_j) reaches a noisy threshold.
 
     With the optimal constants: a threshold noise Lap(s/e1), once; for each coordinate in turn
-    noise Lap(2 c s/e2), and it is selected if |v_j| plus this is at least the threshold plus its
+    noise Lap(2 c s/e2), and it is selected if abs(v_j) plus this is at least the threshold plus its
     noise; stop after c. e1 + e2 = epsilon and e1 : e2 = 1 : (2 c)^(2/3). Fewer than c may be
     selected. The order is uniform and does not depend on the data, so the c are a random choice
     of all that reach the threshold; the compared values are not released.
 
     With the paper's constants: NumericSparse. e1 = 8/9 epsilon, e2 = 2/9 epsilon, b(e) = 2 c s/e;
     threshold noise Lap(b(e1)), drawn anew after each coordinate selected; noise Lap(2 b(e1)) on
-    |v_j|; and the selected v_j are released with fresh noise Lap(b(e2)) on `grid`, of which
+    abs(v_j); and the selected v_j are released with fresh noise Lap(b(e2)) on `grid`, of which
     `value` must consist of multiples. For comparison; it selects and releases worse.
 
     Guarantees
