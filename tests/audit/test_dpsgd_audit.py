@@ -222,6 +222,7 @@ class TestPlantedBugs:
         assert accuses(counts, EPSILON, DELTA)
         replaced = ShuffledBatches(2, N, Neighbours.REPLACE_ONE)
         honest = planned(replaced, AllCoordinates(), 2)
+        # Calibration itself is good to a few 1e-6.
         assert honest.noise.level == pytest.approx(2 * plan.noise.level, rel=1e-3)
 
 

@@ -69,6 +69,7 @@ def test_the_noise_is_normal_with_the_standard_deviation_asked_for():
     assert abs(noise.std() / 3.0 - 1) < 5 / math.sqrt(2 * noise.size)
     assert abs(np.corrcoef(noise[1:], noise[:-1])[0, 1]) < 5 / math.sqrt(noise.size)
     assert (mechanism.noise_scale, mechanism.standard_deviation) == (3.0, 3.0)
+    # The mean norm is sigma sqrt(d) (1 - 1/(4 d)) and on, d = 40,000.
     assert mechanism.expected_norm == pytest.approx(3.0 * 200, rel=1e-4)
 
 

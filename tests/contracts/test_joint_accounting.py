@@ -121,6 +121,7 @@ def test_exponential_steps_cost_what_the_table_says(case):
     count, eta, std, rate, repeats = case
     curve, renyi, _ = TABLE[case]
     event = steps(rate, repeats, picks(count, eta), noise(std))
+    # The table gives three decimals.
     assert bound(event, LatticeCurve).epsilon_at(DELTA) == pytest.approx(curve, abs=1e-3)
     assert bound(event, RenyiCurve).epsilon_at(DELTA) == pytest.approx(renyi, abs=1e-3)
     assert epsilon_of(event, DELTA) == bound(event, LatticeCurve).epsilon_at(DELTA)
