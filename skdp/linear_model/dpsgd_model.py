@@ -258,10 +258,12 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateEstimator, metaclass=ABCMeta
             self.classes_ = classes
 
     def _flat_parameters(self):
-        columns = np.atleast_2d(self._dense_coef())
+        coef = self.coef_.toarray() if sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        weights = np.empty((self.n_features_in_ + int(self.fit_intercept), len(coef)))
+        weights[: self.n_features_in_] = coef.T  # written once: it may be as long as memory allows
         if self.fit_intercept:
-            columns = np.column_stack([columns, np.atleast_1d(self.intercept_)])
-        return columns.T.ravel()
+            weights[-1] = self.intercept_
+        return weights.ravel()
 
     def _as_plain(self, model):
         """Give a scikit-learn model the released weights."""

@@ -93,6 +93,13 @@ class GridGaussianMechanism(Mechanism[Array]):
     def theorem(self) -> str:
         return "Balle and Wang (2018), Theorem 8, for Gaussian noise and a sum rounded to a grid"
 
+    def integers(self, n_releases: int, rng: RandomSource) -> Array:
+        """Return the noise of some releases in units of the grid, shape (n_releases, size).
+
+        For compiled code that adds it to values on the grid, and does nothing else with them.
+        """
+        return self._noise.integers(n_releases * self.size, rng).reshape(n_releases, self.size)
+
     @cached_property
     def _noise(self) -> RoundedGaussian:
         return RoundedGaussian(self.noise_std)

@@ -40,10 +40,27 @@ def clipped_sum(
     records: Records, values: Array, scale: float, rows: Integers, limit: float, grid: float
 ) -> tuple[Array]:
     """Sum of the clipped gradients of `rows`."""
+    check_rows(rows, records[0][0].shape[0])
+    total = zeros(values.size)
+    add_clipped(records, values, scale, rows, limit, grid, total, np.empty(records[4][1]))
+    scale_by(total, grid)
+    return (total,)
+
+
+@inner
+def add_clipped(
+    records: Records,
+    values: Array,
+    scale: float,
+    rows: Integers,
+    limit: float,
+    grid: float,
+    total: Array,
+    slopes: Array,
+) -> None:
+    """Add the clipped gradients of `rows`, in grid units, to the total; `slopes` is work space."""
     matrix, targets, bounds, loss, layout = records
     X = matrix[0]
-    check_rows(rows, X.shape[0])
-    total, slopes = zeros(values.size), np.empty(layout[1])
     for t in range(rows.size):
         read_ahead(X, rows, t)
         i = rows[t]
@@ -52,8 +69,6 @@ def clipped_sum(
         if length > 0:
             clip_slopes(slopes, length, bounds[i], limit, grid)
             add(total, X[i], slopes)
-    scale_by(total, grid)
-    return (total,)
 
 
 @inner

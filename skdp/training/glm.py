@@ -21,6 +21,8 @@ from skdp.training.glm_contract import (
     Kernels,
     Records,
 )
+from skdp.training.optimizers import Facts, State
+from skdp.training.sampling import Batches
 
 __all__ = ["GlmGradients"]
 
@@ -179,6 +181,39 @@ class GlmGradients:
 
         total: Array = self._total(of, np.add, rows, len(chosen))
         return total
+
+    @property
+    def descends(self) -> bool:
+        """Whether `descend` can be called: compiled code that does it is at hand."""
+        return self._kernels.run_steps is not None
+
+    def descend(
+        self,
+        state: State,
+        facts: Facts,
+        batches: Batches,
+        noise: Array,
+        *,
+        max_norm: float,
+        grid: float,
+    ) -> None:
+        """Make steps of `SGD`, each with the noise of its release, in place.
+
+        Parameters
+        ----------
+        state, facts : tuple
+            Of `SGD.arrays`.
+        batches : Batches
+            The records of each step.
+        noise : ndarray of shape (n_steps, size)
+            Noise of each release in units of the grid, whole numbers. Overwritten.
+        max_norm, grid : float
+            As for `clipped_sum`.
+        """
+        if self._kernels.run_steps is None:
+            raise NotImplementedError("No compiled code makes steps on these records.")
+        limit = self._limit(max_norm, grid)
+        self._kernels.run_steps(self._records, state, facts, *batches, noise, limit, float(grid))
 
     def _checked(self, values: Array) -> Array:
         values = np.ascontiguousarray(values, dtype=np.float64)

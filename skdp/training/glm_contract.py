@@ -43,7 +43,7 @@ class Kernels(NamedTuple):
     """The functions of one route for one kind of storage.
 
     Sums are returned as ``(total,)`` for dense records, ``(indices, values)`` for sparse ones.
-    ``limit`` is the clip norm less `MARGIN`.
+    ``limit`` is the clip norm less `MARGIN`. A route that makes whole steps of SGD has `run_steps`.
     """
 
     loss_argument: Callable[[Loss], Any]
@@ -51,3 +51,4 @@ class Kernels(NamedTuple):
     clipped_sum: Callable[[Records, Array, float, Integers, float, float], Any]
     contribution_map: Callable[[Records, Integers, float, float], Any]
     restricted_sum: Callable[[Records, Array, float, Integers, Integers, float, float], Array]
+    run_steps: Callable[..., None] | None = None

@@ -1,6 +1,6 @@
 """The compiled route to the gradients of linear models. Imported lazily: it needs numba."""
 
-from skdp.training import csr_kernels, dense_kernels
+from skdp.training import csr_kernels, dense_kernels, fused_kernels
 from skdp.training.glm_contract import Kernels
 from skdp.training.loss_kernels import has_code, loss_code
 
@@ -12,6 +12,7 @@ DENSE = Kernels(
     dense_kernels.clipped_sum,
     dense_kernels.contribution_map,
     dense_kernels.restricted_sum,
+    fused_kernels.run_steps,
 )
 SPARSE = Kernels(
     loss_code,

@@ -178,7 +178,8 @@ class LazyState:
         self.n_outputs = n_outputs
         self.averages = bool(schedule.averaging[:-1].any())
         width = 2 + 2 * n_outputs if self.averages else 1 + n_outputs
-        self.cells = _aligned_zeros(n_features, width)
+        self._memory = np.zeros(n_features * width + _CACHE_LINE // 8)
+        self.cells = _aligned(self._memory, n_features, width)
         self.stamps = self.cells.view(np.int64)[:, 0]
         self.intercept = np.zeros(n_outputs if fit_intercept else 0)
         self.mean_intercept = np.zeros_like(self.intercept)
@@ -219,14 +220,20 @@ class LazyState:
         normals.drop(n)
 
     def result(self, window: Window, normals: Normals) -> Array:
-        """Return sum c_t w_t, rounded, after the last step of the last window."""
-        flat = np.empty(len(self.cells) * self.n_outputs + len(self.intercept))
-        place = 0
+        """Return sum c_t w_t, rounded, after the last step of the last window; once.
+
+        It takes the place of the cells, of which each is read before it is written over: at
+        millions of features there may be no room for both.
+        """
+        flat, place = self._memory, 0
         for chunk in self._chunks():
             part = _rounded(self._drawn(chunk, window, normals), self.schedule.grid)
             flat[place : place + part.size] = part.ravel()
             place += part.size
-        flat[place:] = _rounded(self.mean_intercept, self.schedule.intercept_grid)
+        end = place + len(self.intercept)
+        flat[place:end] = _rounded(self.mean_intercept, self.schedule.intercept_grid)
+        del self.cells, self.stamps, self._memory
+        flat.resize(end, refcheck=False)
         return flat
 
     def _drawn(self, chunk: slice, window: Window, normals: Normals) -> Array:
@@ -265,9 +272,7 @@ def _rounded(values: Array, grid: float) -> Array:
     return rounded
 
 
-def _aligned_zeros(n_rows: int, width: int) -> Array:
-    """Return zeros whose rows of 32 bytes do not straddle cache lines."""
-    spare = _CACHE_LINE // 8
-    whole = np.zeros(n_rows * width + spare)
-    skip = -whole.ctypes.data % _CACHE_LINE // 8
-    return whole[skip : skip + n_rows * width].reshape(n_rows, width)
+def _aligned(memory: Array, n_rows: int, width: int) -> Array:
+    """Return a part of zeros, as rows: those of 32 bytes do not straddle cache lines."""
+    skip = -memory.ctypes.data % _CACHE_LINE // 8
+    return memory[skip : skip + n_rows * width].reshape(n_rows, width)

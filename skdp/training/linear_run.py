@@ -1,7 +1,7 @@
 """A training run of a linear model: by the loop, or with the noise drawn only where it is read."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -9,11 +9,13 @@ from scipy.sparse import issparse
 
 from skdp._random import RandomSource
 from skdp.objectives.losses import Loss
+from skdp.training.fused_dpsgd import fused_dpsgd
 from skdp.training.glm import GlmGradients
 from skdp.training.gradients import Array
-from skdp.training.optimizers import SGD, Descent, Optimizer
+from skdp.training.optimizers import SGD
 from skdp.training.plan import TrainingPlan
 from skdp.training.private_loop import Progress, dpsgd
+from skdp.training.run import TrainingRun
 from skdp.training.sampling import Batches
 from skdp.training.steps import DenseStep
 
@@ -49,38 +51,8 @@ class LinearRecords(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class LinearRun:
-    """A calibrated plan and what is done with its releases.
-
-    Attributes
-    ----------
-    plan : TrainingPlan
-        What runs and what it costs.
-    optimizer : type of Optimizer
-        `SGD` or `Adam`.
-    learning_rate : float
-        Step size, for the mean gradient.
-    decay : float
-        Strength of the L2 penalty on everything but the intercepts.
-    average : bool
-        Whether the result is the mean of the second half of the iterates, or the last one.
-    n_free : int
-        Number of intercepts, which do not decay.
-    """
-
-    plan: TrainingPlan
-    optimizer: type[Optimizer]
-    learning_rate: float
-    decay: float
-    average: bool
-    n_free: int
-
-    def __post_init__(self) -> None:
-        if not self.learning_rate * self.decay < 1:
-            raise ValueError(
-                f"alpha times the learning rate must be below 1, got {self.decay!r} times "
-                f"{self.learning_rate!r}: such a step would turn the coefficients around."
-            )
+class LinearRun(TrainingRun):
+    """A run of a linear model; see `TrainingRun` for what it is made of."""
 
     @property
     def lazy(self) -> bool:
@@ -90,12 +62,10 @@ class LinearRun:
         """
         return self.optimizer is SGD and not self.plan.selector.selects
 
-    def for_records(self, n_records: int) -> "LinearRun":
-        """Return the run of the same cost over another public number of records."""
-        per_epoch = self.plan.sampler.steps_per_epoch
-        sampler = self.plan.sampler.for_records(n_records)
-        n_steps = max(1, round(self.plan.n_steps / per_epoch * sampler.steps_per_epoch))
-        return replace(self, plan=replace(self.plan, sampler=sampler, n_steps=n_steps))
+    @property
+    def fused(self) -> bool:
+        """Whether compiled code may make many steps in one call: a selection comes in between."""
+        return not self.plan.selector.selects
 
     def train(
         self,
@@ -111,18 +81,10 @@ class LinearRun:
             records.X, records.targets, records.loss, fit_intercept=records.fit_intercept
         )
         begin = np.zeros(self.plan.size) if start is None else start
-        return dpsgd(self.plan, gradients, self.optimizer(self._descent, begin), rng, progress)
-
-    @property
-    def _descent(self) -> Descent:
-        n_steps = self.plan.n_steps
-        return Descent(
-            learning_rates=np.full(n_steps, self.learning_rate),
-            divisor=self.plan.sampler.divisor,
-            decay=self.decay,
-            n_free=self.n_free,
-            average_from=n_steps // 2 if self.average else n_steps - 1,
-        )
+        optimizer = self.optimizer(self.descent, begin)
+        if self.fused and gradients.descends and isinstance(optimizer, SGD):
+            return fused_dpsgd(self.plan, gradients, optimizer, rng, progress)
+        return dpsgd(self.plan, gradients, optimizer, rng, progress)
 
     def _train_lazily(
         self,
@@ -133,7 +95,7 @@ class LinearRun:
     ) -> Array:
         from skdp.training.lazy_dpsgd import lazy_dpsgd
 
-        plan, descent = self.plan, self._descent
+        plan, descent = self.plan, self.descent
         batches, noise = rng.spawn(), rng.spawn()
         blocks = plan.sampler.blocks(records.X.shape[0], plan.n_steps, batches)
         return lazy_dpsgd(

@@ -10,10 +10,14 @@ from skdp.mechanisms.statistics import Selection
 from skdp.training.gradients import Array, Rows
 from skdp.training.steps import Update
 
-__all__ = ["SGD", "Adam", "Descent", "Optimizer"]
+__all__ = ["SGD", "Adam", "Descent", "Momentum", "Optimizer"]
 
+#: Values, correction of the mean, and the two scalars: scale and Gamma.
+State = tuple[Array, Array, Array]
+#: Learning rates and weights of some steps; divisor, decay and number of free parameters.
+Facts = tuple[Array, Array, float, float, int]
 #: Below it the mean of the iterates would lose digits by cancellation.
-_SMALLEST_SCALE = 1e-3
+SMALLEST_SCALE = 1e-3
 
 
 @final
@@ -101,7 +105,7 @@ class Optimizer(ABC):
         self.scale *= factor
         free = slice(len(self.values) - self._descent.n_free, None)
         self._move(free, self.values[free] * (1 / factor - 1))
-        if self.scale < _SMALLEST_SCALE:
+        if self.scale < SMALLEST_SCALE:
             self._rescale()
 
     def _rescale(self) -> None:
@@ -114,8 +118,49 @@ class Optimizer(ABC):
 class SGD(Optimizer):
     """Stochastic gradient descent."""
 
+    def arrays(self, n_steps: int) -> tuple[State, Facts]:
+        """Return the state, to be changed in place, and the facts of the next steps.
+
+        For compiled code, which makes those steps and hands the state to `made`.
+        """
+        facts, steps = self._descent, slice(self._step, self._step + n_steps)
+        return (self.values, self._correction, np.array([self.scale, self._gamma])), (
+            facts.learning_rates[steps],
+            self._weights[steps],
+            facts.divisor,
+            facts.decay,
+            facts.n_free,
+        )
+
+    def made(self, n_steps: int, state: State) -> None:
+        """Take note of steps that compiled code has made."""
+        self.scale, self._gamma = state[2].tolist()
+        self._step += n_steps
+
     def _direction(self, where: "slice | Rows", gradient: Array) -> Array:
         return gradient
+
+
+@final
+class Momentum(Optimizer):
+    """Heavy ball: the step is the sum of past gradients, each with a share `momentum` of the next.
+
+    So the learning rate acts 1 / (1 - momentum) times in the long run. The velocity of coordinates
+    that no update touches stands still.
+
+    References
+    ----------
+    Polyak (1964), Some methods of speeding up the convergence of iteration methods, eq. 9.
+    """
+
+    def __init__(self, descent: Descent, start: Array, momentum: float = 0.9) -> None:
+        super().__init__(descent, start)
+        self._momentum, self._velocity = momentum, np.zeros_like(self.values)
+
+    def _direction(self, where: "slice | Rows", gradient: Array) -> Array:
+        velocity: Array = self._momentum * self._velocity[where] + gradient
+        self._velocity[where] = velocity
+        return velocity
 
 
 @final

@@ -12,16 +12,17 @@ from skdp.training.linear_run import LinearRun
 
 @contextmanager
 def reference_steps():
-    """Run sparse rows without a selector through the loop, whose every release is recorded.
+    """Run rows without a selector through the loop, whose every release is recorded.
 
-    `tests/test_lazy_noise.py` ties the law of the lazily drawn noise to this loop.
+    `tests/test_lazy_noise.py` ties the law of the lazily drawn noise to this loop, and
+    `tests/test_fused_dpsgd.py` the steps that are made in compiled code, bit for bit.
     """
-    lazy = LinearRun.lazy
-    LinearRun.lazy = property(lambda self: False)
+    lazy, fused = LinearRun.lazy, LinearRun.fused
+    LinearRun.lazy = LinearRun.fused = property(lambda self: False)
     try:
         yield
     finally:
-        LinearRun.lazy = lazy
+        LinearRun.lazy, LinearRun.fused = lazy, fused
 
 
 @contextmanager
