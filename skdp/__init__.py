@@ -9,7 +9,14 @@ from types import ModuleType
 
 __version__ = "0.1.0"
 
-_SUBPACKAGES = ("datasets", "linear_model", "preprocessing", "privacy", "training")
+_SUBPACKAGES = (
+    "datasets",
+    "feature_selection",
+    "linear_model",
+    "preprocessing",
+    "privacy",
+    "training",
+)
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -54,6 +54,7 @@ def test_help_names_the_commands(capsys):
     told = capsys.readouterr().out
     assert "demo" in told
     assert "explain" in told
+    assert "account" in told
 
 
 @pytest.mark.parametrize(

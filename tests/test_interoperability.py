@@ -32,6 +32,7 @@ from skdp.linear_model import (
     SparseDPSGDClassifier,
     SparseDPSGDRegressor,
 )
+from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
 from skdp.preprocessing import PublicRangeScaler, RowNormClipper
 from skdp.privacy import InMemoryLedger
 from tests.support.frames import FRAME, FRAMES, NAMES, D, N, X, binary, rng, three
@@ -43,7 +44,14 @@ from tests.support.replay import fit_trace
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
 @pytest.mark.parametrize(
     "estimator",
-    [PrivateElasticNetClassifier, PrivateElasticNet, SparseDPSGDClassifier, SparseDPSGDRegressor],
+    [
+        PrivateElasticNetClassifier,
+        PrivateElasticNet,
+        SparseDPSGDClassifier,
+        SparseDPSGDRegressor,
+        PrivateMLPClassifier,
+        PrivateMLPRegressor,
+    ],
 )
 def test_frames_go_in_and_their_names_are_kept(frame, estimator):
     model = estimator().fit(frame, binary)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skdp.mechanisms.statistics import Selection
-from skdp.training import SGD, Adam, Descent
+from skdp.training import SGD, Adam, Descent, Momentum
 
 SIZE, STEPS = 7, 30
 
@@ -55,6 +55,40 @@ def test_sgd_is_that_of_the_textbook(decay, average_from):
         optimizer.apply(total)
     expected = plain_sgd(settings, start, [dense for _, dense in updates()])
     np.testing.assert_allclose(optimizer.result(), expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("average_from", [0, STEPS // 2, STEPS - 1])
+def test_momentum_is_that_of_polyak(average_from):
+    settings = descent(average_from=average_from)
+    start = np.arange(SIZE, dtype=float)
+    shrinks = np.repeat([settings.decay, 0.0], [SIZE - settings.n_free, settings.n_free])
+    optimizer, w, velocity, iterates = Momentum(settings, start, 0.7), start.copy(), 0.0, []
+    for rate, total in zip(
+        settings.learning_rates, [dense for _, dense in updates(1)], strict=True
+    ):
+        optimizer.apply(total)
+        velocity = 0.7 * velocity + total / settings.divisor
+        w = (1 - rate * shrinks) * w - rate * velocity
+        iterates.append(w)
+    expected = np.mean(iterates[settings.average_from :], axis=0)
+    np.testing.assert_allclose(optimizer.result(), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_the_velocity_of_coordinates_that_no_update_touches_stands_still():
+    optimizer = Momentum(descent(decay=0.0, average_from=STEPS - 1), np.zeros(SIZE), 0.5)
+    optimizer.apply(Selection([0], np.array([4.0])))
+    before = optimizer.values.copy()
+    optimizer.apply(Selection([1], np.array([4.0])))
+    assert optimizer.values[0] == before[0]
+
+
+def test_without_momentum_it_is_sgd():
+    results = []
+    for optimizer in (SGD(descent(), np.zeros(SIZE)), Momentum(descent(), np.zeros(SIZE), 0.0)):
+        for total, _ in updates():
+            optimizer.apply(total)
+        results.append(optimizer.result())
+    np.testing.assert_array_equal(*results)
 
 
 def test_decay_down_to_nothing_is_rescaled_without_loss():

@@ -27,6 +27,7 @@ from skdp.linear_model import (
     SparseDPSGDClassifier,
     SparseDPSGDRegressor,
 )
+from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
 from skdp.preprocessing import RowNormClipper
 from skdp.privacy.statement import SEEDED_NOISE, SYSTEM_NOISE
 
@@ -35,8 +36,23 @@ X = np.random.default_rng(4).normal(size=(30, 3))
 y = (X[:, 0] > 0).astype(int)
 ESTIMATORS = pytest.mark.parametrize(
     "estimator",
-    [PrivateElasticNetClassifier, PrivateElasticNet, SparseDPSGDClassifier, SparseDPSGDRegressor],
+    [
+        PrivateElasticNetClassifier,
+        PrivateElasticNet,
+        SparseDPSGDClassifier,
+        SparseDPSGDRegressor,
+        PrivateMLPClassifier,
+        PrivateMLPRegressor,
+    ],
 )
+
+
+def released(model):
+    """Return weights and intercepts of a linear model or of a network, flat."""
+    names = ("coef_", "intercept_", "coefs_", "intercepts_")
+    parts = [getattr(model, name) for name in names if hasattr(model, name)]
+    arrays = [a for part in parts for a in (part if isinstance(part, list) else [part])]
+    return np.concatenate([np.ravel(array) for array in arrays])
 
 
 @ESTIMATORS
@@ -62,10 +78,9 @@ def test_a_seed_warns_where_fit_was_called_and_the_statement_records_it(estimato
 def test_the_same_seed_gives_the_same_model(estimator, make):
     first = estimator(random_state=make()).fit(X, y)
     second = estimator(random_state=make()).fit(X, y)
-    assert np.array_equal(first.coef_, second.coef_)
-    assert np.array_equal(first.intercept_, second.intercept_)
+    assert np.array_equal(released(first), released(second))
     other = estimator(random_state=SEED + 1).fit(X, y)
-    assert not np.array_equal(first.coef_, other.coef_)
+    assert not np.array_equal(released(first), released(other))
 
 
 @pytest.mark.parametrize("kind", [np.random.RandomState, np.random.default_rng])
@@ -146,7 +161,7 @@ def test_parameters_keep_the_seed_and_so_does_a_clone(estimator):
     assert model.get_params()["random_state"] == SEED
     assert model.get_params(deep=False)["random_state"] == SEED
     assert clone(model).get_params()["random_state"] == SEED
-    assert np.array_equal(clone(model).fit(X, y).coef_, model.coef_)
+    assert np.array_equal(released(clone(model).fit(X, y)), released(model))
     restored = pickle.loads(pickle.dumps(model))
     assert restored.random_state is None
     assert np.array_equal(restored.predict(X), model.predict(X))

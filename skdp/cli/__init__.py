@@ -1,11 +1,11 @@
-"""The command line: ``skdp demo``, ``skdp explain``."""
+"""The command line: ``skdp account``, ``skdp demo``, ``skdp explain``."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
 import skdp
-from skdp.cli import demo, explain
+from skdp.cli import account, demo, explain
 from skdp.exceptions import PrivacyError
 
 __all__ = ["main"]
@@ -35,6 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="skdp", description=skdp.__doc__)
     parser.add_argument("--version", action="version", version=f"skdp {skdp.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    account.add_to(commands)
     demo.add_to(commands)
     explain.add_to(commands)
     return parser

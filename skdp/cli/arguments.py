@@ -30,6 +30,14 @@ def delta(text: str) -> float:
     return value
 
 
+def share(text: str) -> float:
+    """Return a number in (0, 1)."""
+    value = _number(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"must be a number in (0, 1), got {text!r}")
+    return value
+
+
 def count(text: str) -> int:
     """Return a whole number of at least 1."""
     value = int(text) if text.isascii() and text.isdecimal() else 0

@@ -4,10 +4,14 @@ from skdp.linear_model.elastic_net import PrivateElasticNetClassifier
 from skdp.linear_model.elastic_net_regression import PrivateElasticNet
 from skdp.linear_model.sparse_dpsgd import SparseDPSGDClassifier
 from skdp.linear_model.sparse_dpsgd_regression import SparseDPSGDRegressor
+from skdp.linear_model.stable_sgd import StableSGDClassifier
+from skdp.linear_model.stable_sgd_regression import StableSGDRegressor
 
 __all__ = [
     "PrivateElasticNet",
     "PrivateElasticNetClassifier",
     "SparseDPSGDClassifier",
     "SparseDPSGDRegressor",
+    "StableSGDClassifier",
+    "StableSGDRegressor",
 ]

@@ -1,36 +1,27 @@
 """From the parameters of a DP-SGD estimator to the objects that run: the border of strings."""
 
-from skdp.exceptions import UnsupportedEventError
+from skdp._sgd.settings import (
+    UNAMPLIFIED,
+    calibrated_plan,
+    refuse_idle_batch_size,
+    sampler_and_facts,
+)
 from skdp.training import (
     SGD,
     Adam,
     AllCoordinates,
-    ConstantNoise,
     CoordinateSelector,
     ExponentialSelector,
-    FixedSizeWithoutReplacement,
-    FullBatch,
     GaussianSelector,
     NoisyMaxSelector,
     PermuteAndFlipSelector,
-    PoissonSampler,
-    Sampler,
-    ShuffledBatches,
     SparseVectorSelector,
     SurvivorSelector,
-    TrainingPlan,
 )
 from skdp.training.automatic import PublicFacts
 from skdp.training.linear_run import LinearRun
 
 OPTIMIZERS = {"sgd": SGD, "adam": Adam}
-SAMPLERS = {
-    "poisson": PoissonSampler.of_batch_size,
-    "shuffled": ShuffledBatches,
-    "fixed_size": FixedSizeWithoutReplacement,
-    "full": lambda batch_size, n_records: FullBatch(n_records),
-}
-UNAMPLIFIED = ("shuffled", "full")
 SELECTORS = {
     "gaussian": GaussianSelector,
     "exponential": ExponentialSelector,
@@ -56,6 +47,7 @@ def linear_run(model, n_records, n_features, loss, *, sampler=None, n_runs=1):
     a budget that no noise keeps, is refused.
     """
     _refuse_idle_parameters(model)
+    _refuse_adaptive_noise(model.noise_schedule)
     n_free = loss.n_outputs if model.fit_intercept else 0
     size = n_features * loss.n_outputs + n_free
     budget = model._budget()
@@ -78,24 +70,11 @@ def linear_run(model, n_records, n_features, loss, *, sampler=None, n_runs=1):
             scores_have_units=model._y_numeric,
         )
 
-    if sampler is None:
-        sampler = _sampler(model, facts_of(n_records))
-    sampler.admit(n_records)
-    facts = facts_of(sampler.public_size)
-    n_steps = _n_steps(model, sampler, facts)
-    plan = TrainingPlan(
-        sampler,
-        _selector(model, facts),
-        ConstantNoise() if model.noise_schedule is None else model.noise_schedule,
-        clip,
-        n_steps,
-        size,
-        n_runs,
-    )
-    plan = _calibrated(plan, budget)
+    sampler, facts = sampler_and_facts(model, facts_of, n_records, sampler)
+    plan = calibrated_plan(model, sampler, facts, _selector(model, facts), clip, n_runs)
     rate = model.learning_rate
     if rate == "auto":
-        rate = facts.learning_rate(plan.noise.level, sampler.divisor, n_steps)
+        rate = facts.learning_rate(plan.mean_noise, sampler.divisor, plan.n_steps)
     else:
         rate = model._number("learning_rate")
     return LinearRun(
@@ -122,39 +101,22 @@ def _refuse_idle_parameters(model):
                 f"{name} is set, but selector={model.selector!r} does not use it: name a selector "
                 "(selector='gaussian'), or set it in the selector object."
             )
-    if model.sampling == "full" and model.batch_size != "auto":
-        raise ValueError("batch_size is set, but sampling='full' takes all rows in every step.")
+    refuse_idle_batch_size(model)
+
+
+def _refuse_adaptive_noise(schedule):
+    if schedule is not None and schedule.adaptive:
+        raise ValueError(
+            f"noise_schedule={type(schedule).__name__} follows the accuracy of the model while it "
+            "is trained, which linear models do not measure: take a schedule that is fixed "
+            "beforehand (ExponentialDecay, StepDecay, ...), or PrivateMLPClassifier."
+        )
 
 
 def _selects(selector):
     if isinstance(selector, CoordinateSelector):
         return selector.selects
     return selector not in (None, "auto")
-
-
-def _sampler(model, facts):
-    if isinstance(model.sampling, Sampler):
-        if model.batch_size != "auto":
-            raise ValueError(
-                "batch_size is set, and sampling is an object that names its own; set one of them."
-            )
-        return model.sampling
-    if model.batch_size == "auto":
-        n_epochs = None if model.n_epochs == "auto" else model._number("n_epochs")
-        batch_size = facts.batch_size(n_epochs)
-    else:
-        batch_size = model.batch_size
-    if batch_size > facts.n_records:
-        raise ValueError(
-            f"batch_size={batch_size} is larger than the number of rows, {facts.n_records}."
-        )
-    return SAMPLERS[model.sampling](batch_size, facts.n_records)
-
-
-def _n_steps(model, sampler, facts):
-    if model.n_epochs == "auto":
-        return facts.n_steps()
-    return max(1, round(model._number("n_epochs") * sampler.steps_per_epoch))
 
 
 def _selector(model, facts):
@@ -185,13 +147,3 @@ def _n_selected(model, facts, kind):
             f"n_selected={n_selected} is larger than the number of coefficients, {facts.size}."
         )
     return n_selected
-
-
-def _calibrated(plan, budget):
-    try:
-        return plan.calibrated(budget)
-    except UnsupportedEventError as error:
-        raise ValueError(
-            f"{type(plan.sampler).__name__} has no privacy theorem for "
-            f"{type(plan.selector).__name__} under {plan.sampler.neighbours.value}: {error}"
-        ) from None

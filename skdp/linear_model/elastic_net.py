@@ -11,12 +11,12 @@ from skdp._admission import (
     check_is_fitted,
     fit_context,
 )
+from skdp._scores import ScoreClassifierMixin
 from skdp._validation import non_negative, positive
 from skdp.linear_model.output_perturbed import (
     OutputPerturbedLinearModel,
     weight_assumptions,
 )
-from skdp.linear_model.scores import ScoreClassifierMixin
 from skdp.objectives import HuberHinge, Logistic, Multinomial, SquaredHinge
 
 BINARY_LOSSES = {"log_loss": Logistic, "huber_hinge": HuberHinge, "squared_hinge": SquaredHinge}

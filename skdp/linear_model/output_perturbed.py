@@ -14,11 +14,10 @@ from skdp._admission import (
     StrOptions,
     admit_new_rows,
     admit_weights,
-    check_is_fitted,
 )
 from skdp._estimator import PrivateEstimator
 from skdp._random import NumpyGenerator
-from skdp.linear_model.support import ReleasedSupportMixin
+from skdp.linear_model.support import ThresholdedWeightsMixin
 from skdp.objectives import ElasticNet
 from skdp.preprocessing import RowNormClipper
 from skdp.privacy import PrivacyStatement
@@ -28,7 +27,6 @@ from skdp.stability.domain import Domain
 from skdp.stability.erm import GradientDiameterBound, PublishedBound
 from skdp.stability.noise import NOISE_RULES
 from skdp.stability.output_perturbation import OutputPerturbationPlan, planned_penalty
-from skdp.stability.selection import WeightThreshold
 
 #: Scales beyond these have no use, and their powers would leave the range of float64.
 SCALE = Interval(Real, 1e-30, 1e30, closed="both")
@@ -42,7 +40,32 @@ def weight_assumptions(sample_weight):
     return ("That not all sample weights are 0 is public.",)
 
 
-class OutputPerturbedLinearModel(ReleasedSupportMixin, PrivateEstimator, metaclass=ABCMeta):
+def clipped_rows(estimator, X):
+    """Return rows clipped to `row_norm`, which may share their index with X."""
+    return clip_rows(X, estimator._number("row_norm"), share_index=True)
+
+
+def released_once(estimator, mechanism, theorem, sensitivity, assumptions, *, verified=True):
+    """Return the statement of a model whose coefficients one draw of noise covers."""
+    shared = (
+        "The number of rows and the columns are public, and so is how X is stored (float32 or "
+        "float64, dense or sparse).",
+        f"Each row is clipped to Euclidean norm {estimator._number('row_norm')}, a bound that was "
+        "declared, not computed from the data.",
+        "No parameter of the model was chosen by looking at this data.",
+    )
+    return PrivacyStatement(
+        curve=mechanism,
+        budget=estimator._budget(),
+        neighbours=sensitivity.neighbours,
+        theorem=f"{theorem}. {mechanism.theorem}",
+        assumptions=(*(shared if verified else ()), *assumptions),
+        noise=noise_source(seeded=estimator.random_state is not None),
+        verified=verified,
+    )
+
+
+class OutputPerturbedLinearModel(ThresholdedWeightsMixin, PrivateEstimator, metaclass=ABCMeta):
     """Linear model whose exact minimiser is released once with noise.
 
     A subclass turns y into targets and names the loss; everything else is here.
@@ -75,13 +98,14 @@ class OutputPerturbedLinearModel(ReleasedSupportMixin, PrivateEstimator, metacla
     def _fit_release(self, X, targets, weights, *, loss, max_weight, assumptions):
         """Plan, spend, solve, release: once the budget is spent there is no other outcome."""
         plan = self._plan(loss, self._domain(X.shape, max_weight))
-        rule = self._weight_threshold(plan)
+        objective = plan.problem.objective
+        n_weights = objective.loss.n_outputs * plan.problem.n_features
+        rule = self._weight_threshold(plan.mechanism, n_weights)
         statement = self._statement(plan, assumptions)
         rng = self._random_source(stacklevel=5)
         if self.ledger is not None:
             self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
-        rows = clip_rows(X, self._number("row_norm"), share_index=True)
-        records = InMemoryRecords(rows, targets, weights, self._constant())
+        records = InMemoryRecords(clipped_rows(self, X), targets, weights, self._constant())
         released = plan.mechanism.release(plan.minimiser(records), rng)
         self._store(plan, rule, statement, released)
 
@@ -116,31 +140,9 @@ class OutputPerturbedLinearModel(ReleasedSupportMixin, PrivateEstimator, metacla
             penalty = ElasticNet(alpha=self._number("alpha"), l1_ratio=l1_ratio)
         return OutputPerturbationPlan.for_penalty(loss, penalty, domain, self._budget(), **rules)
 
-    def _weight_threshold(self, plan):
-        threshold = self.threshold
-        if threshold not in (None, "auto"):
-            threshold = self._number("threshold")
-        objective, problem = plan.problem.objective, plan.problem
-        n_weights = objective.loss.n_outputs * problem.n_features
-        return WeightThreshold.named(threshold, plan.mechanism, n_weights)
-
     def _statement(self, plan, assumptions):
-        return PrivacyStatement(
-            curve=plan.mechanism,
-            budget=self._budget(),
-            neighbours=plan.sensitivity.neighbours,
-            theorem=f"{BOUNDS[self.bound].theorem}. {plan.mechanism.theorem}",
-            assumptions=(*self._shared_assumptions(), *assumptions),
-            noise=noise_source(seeded=self.random_state is not None),
-        )
-
-    def _shared_assumptions(self):
-        return (
-            "The number of rows and the columns are public, and so is how X is stored (float32 or "
-            "float64, dense or sparse).",
-            f"Each row is clipped to Euclidean norm {self._number('row_norm')}, a bound that was "
-            "declared, not computed from the data.",
-            "No parameter of the model was chosen by looking at this data.",
+        return released_once(
+            self, plan.mechanism, BOUNDS[self.bound].theorem, plan.sensitivity, assumptions
         )
 
     def _store(self, plan, rule, statement, released):
@@ -158,31 +160,10 @@ class OutputPerturbedLinearModel(ReleasedSupportMixin, PrivateEstimator, metacla
 
     def _scores(self, X):
         """Scores of clipped rows, shape (n_samples, n_outputs)."""
-        admitted = admit_new_rows(self, X)
-        rows = clip_rows(admitted, self._number("row_norm"), share_index=True)
+        rows = clipped_rows(self, admit_new_rows(self, X))
         with np.errstate(all="ignore"):
             scores = safe_sparse_dot(rows, np.atleast_2d(self.coef_).T, dense_output=True)
             return scores + self.intercept_
-
-    def flip_probability(self, weight):
-        """Return the probability that noise flips the decision on a feature.
-
-        The decision is whether the feature is kept. Without noise a feature of weight 0 is
-        dropped and any other is kept; the released one is kept when its noisy weight reaches
-        ``threshold_`` in absolute value.
-
-        Parameters
-        ----------
-        weight : float or array-like
-            Hypothetical or released weight; never a non-private one.
-
-        Returns
-        -------
-        ndarray
-            Probabilities, in the shape of `weight`.
-        """
-        check_is_fitted(self)
-        return WeightThreshold(self.threshold_).flip_probability(weight, self._mechanism)
 
     def _as_pipeline(self, model):
         """Return a plain pipeline that clips rows and applies `model`, which gets our weights."""

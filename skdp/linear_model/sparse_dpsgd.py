@@ -4,8 +4,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from skdp._admission import StrOptions, admit_labels, check_is_fitted, fit_context
+from skdp._scores import ScoreClassifierMixin
+from skdp._sgd.classes import assumed_classes, first_classes
+from skdp._sgd.model import Task
 from skdp.linear_model.dpsgd_model import DPSGDLinearModel
-from skdp.linear_model.scores import ScoreClassifierMixin
 from skdp.objectives import HuberHinge, Logistic, Multinomial, SquaredHinge
 
 BINARY_LOSSES = {"log_loss": Logistic, "huber_hinge": HuberHinge, "squared_hinge": SquaredHinge}
@@ -80,7 +82,8 @@ class SparseDPSGDClassifier(ScoreClassifierMixin, DPSGDLinearModel):
     fit_intercept : bool, default=True
         Whether there is an intercept; its gradient is clipped with the rest.
     noise_schedule : NoiseSchedule or None, default=None
-        Shape of the noise over the steps; None is constant. Its level is calibrated.
+        Shape of the noise over the epochs, such as ``ExponentialDecay(0.02)`` of
+        :mod:`skdp.training`; None is constant. Its level is calibrated.
     classes : array-like, default=None
         The public set of classes. None takes it from y and lists this among the assumptions.
     chunks : {"disjoint", "same"}, default="disjoint"
@@ -108,7 +111,7 @@ class SparseDPSGDClassifier(ScoreClassifierMixin, DPSGDLinearModel):
     privacy_ : PrivacyStatement
         What everything released so far promises together.
     noise_multiplier_ : float
-        Calibrated noise: standard deviation over `max_grad_norm`.
+        Calibrated noise: standard deviation over `max_grad_norm`, in the first epoch.
     n_steps_ : int
         Number of steps of one run.
     batch_size_ : float
@@ -265,29 +268,21 @@ class SparseDPSGDClassifier(ScoreClassifierMixin, DPSGDLinearModel):
         self._partial_fit(X, y, classes)
         return self
 
-    def _targets(self, y, classes):
+    def _task(self, y, classes):
         declared = self.classes if classes is None else classes
         classes, places = admit_labels(y, declared)
+        assumed = assumed_classes(declared)
         if len(classes) == 2:
-            return 2.0 * places - 1, BINARY_LOSSES[self.loss](), classes, _assumed(declared)
+            return Task(2.0 * places - 1, BINARY_LOSSES[self.loss](), classes, assumed)
         if self.loss != "log_loss":
             raise ValueError(
                 f"Only binary classification is supported with loss={self.loss!r}. Use "
                 "loss='log_loss' for more than two classes."
             )
-        return places, Multinomial(n_outputs=len(classes)), classes, _assumed(declared)
+        return Task(places, Multinomial(n_outputs=len(classes)), classes, assumed)
 
     def _first_classes(self, classes):
-        if classes is not None or self.classes is not None:
-            return classes, ()
-        if hasattr(self, "classes_"):
-            return self.classes_, (
-                "It was declared by an earlier fit, which may have read it from y.",
-            )
-        raise ValueError(
-            "classes must be passed on the first call to partial_fit, or as a parameter: a chunk "
-            "need not hold them all."
-        )
+        return first_classes(self, classes)
 
     def to_sklearn(self):
         """Return a plain fitted scikit-learn model that predicts the same.
@@ -307,9 +302,3 @@ class SparseDPSGDClassifier(ScoreClassifierMixin, DPSGDLinearModel):
         tags.classifier_tags.multi_class = self.loss == "log_loss"
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def _assumed(declared):
-    if declared is None:
-        return ("The classes and their type were taken from y and are assumed to be public.",)
-    return ("The set of classes was declared.",)

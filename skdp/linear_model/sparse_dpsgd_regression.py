@@ -6,6 +6,7 @@ from sklearn.base import RegressorMixin
 from sklearn.linear_model import LinearRegression
 
 from skdp._admission import Interval, StrOptions, check_is_fitted, fit_context
+from skdp._sgd.model import Task
 from skdp.linear_model.dpsgd_model import DPSGDLinearModel
 from skdp.objectives import Huber
 
@@ -170,8 +171,8 @@ class SparseDPSGDRegressor(RegressorMixin, DPSGDLinearModel):
         self._partial_fit(X, y, None)
         return self
 
-    def _targets(self, y, classes):
-        return y, Huber(threshold=self._number("huber_threshold")), None, ()
+    def _task(self, y, classes):
+        return Task(y, Huber(threshold=self._number("huber_threshold")), None, ())
 
     def _store(self, run, statement, classes, released):
         super()._store(run, statement, classes, released)

@@ -11,6 +11,7 @@ from skdp._validation import positive
 from skdp.mechanisms.selection import TopMechanism, bounded_range_event, chosen, scores_of
 from skdp.mechanisms.selection_noise import GUMBEL, score_error
 from skdp.mechanisms.statistics import Selection, SparseSum
+from skdp.privacy.budget import Norm
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -31,9 +32,9 @@ class ExponentialTopK(TopMechanism):
     One pick has a privacy loss within an interval of length eta = R/beta (Durfee and Rogers,
     2019, sections 4.1 and 4.2), R being the most by which the change of one score can exceed the
     change of another. For scores abs(v_j) and a vector that moves by at most s in L2 norm,
-    R = 2^(1/2) s, since a + b <= (2 (a^2 + b^2))^(1/2); that is where beta comes from. Which
-    relation s refers to does not matter: a replaced record moves the vector by up to twice its
-    norm, and s says so.
+    R = 2^(1/2) s, since a + b <= (2 (a^2 + b^2))^(1/2); where each coordinate moves by at most s,
+    R = 2 s. That is where beta comes from. Which relation s refers to does not matter: a replaced
+    record moves the vector by up to twice its norm, and s says so.
 
     In double precision a noisy score is off by h = `score_error` scales at most. To find a set
     among the k largest is then as likely as with exact numbers, up to a factor of e^(2 k h), and
@@ -44,7 +45,8 @@ class ExponentialTopK(TopMechanism):
     Parameters
     ----------
     sensitivity : Sensitivity
-        L2 bound on how far one record moves the vector.
+        L2 bound on how far one record moves the vector, or Linf bound: on how far it moves each
+        coordinate.
     size : int
         Number of coordinates.
     n_selected : int
@@ -71,9 +73,15 @@ class ExponentialTopK(TopMechanism):
         positive(eta=self.eta)
 
     @property
+    def required_norm(self) -> Norm:  # type: ignore[override]
+        """The norm of the bound that was given, L2 or Linf."""
+        return "linf" if self.sensitivity.norm == "linf" else "l2"
+
+    @property
     def noise_scale(self) -> float:
         """The beta, in the units of the vector."""
-        return math.sqrt(2) * self.sensitivity.value / self.eta
+        apart = 2.0 if self.required_norm == "linf" else math.sqrt(2)
+        return apart * self.sensitivity.value / self.eta
 
     @property
     def event(self) -> "DpEvent":
@@ -82,7 +90,8 @@ class ExponentialTopK(TopMechanism):
 
     @property
     def theorem(self) -> str:
-        return "Durfee and Rogers (2019), sections 4.1 and 4.2, for scores abs(v_j) and an L2 bound"
+        bound = "a bound on each" if self.required_norm == "linf" else "an L2 bound"
+        return f"Durfee and Rogers (2019), sections 4.1 and 4.2, for scores abs(v_j) and {bound}"
 
     def _select(self, value: SparseSum, rng: RandomSource) -> Selection:
         listed = scores_of(value, self.sensitivity.value)

@@ -36,24 +36,14 @@ LOGISTIC_PULL = 0.278465
 
 
 @dataclass(frozen=True)
-class Loss(ABC):
-    """A convex loss of the scores of one record.
+class ConvexLoss(ABC):
+    """What the bounds on a minimiser ask of a loss, smooth or not.
 
-    Scores have shape (n,) for `n_outputs` = 1 and (n, n_outputs) otherwise. Targets `y` are
-    -1 or +1 for margin losses, class indices 0 .. n_outputs-1 for `Multinomial`, real numbers
-    for regression. A row x satisfies norm(x) <= kappa (constant column included), a record's
-    weight lies in [0, max_weight], and the penalty is `strong_convexity`-strongly convex.
-
-    Values and derivatives neither overflow nor lose their meaning at scores of any size that
-    a clipped row can reach.
+    A row x satisfies norm(x) <= kappa (constant column included), a record's weight lies in
+    [0, max_weight], and the penalty is `strong_convexity`-strongly convex.
     """
 
     n_outputs: int = field(default=1, init=False, repr=False)
-
-    @property
-    @abstractmethod
-    def smoothness(self) -> float:
-        """Largest eigenvalue of the second derivative with respect to the scores."""
 
     @property
     @abstractmethod
@@ -78,6 +68,24 @@ class Loss(ABC):
         """Largest distance between the gradients of two records at one minimiser."""
         radius = self.minimiser_radius(kappa, max_weight, strong_convexity)
         return 2 * max_weight * kappa * self.gradient_bound(kappa, radius)
+
+
+@dataclass(frozen=True)
+class Loss(ConvexLoss):
+    """A smooth convex loss of the scores of one record.
+
+    Scores have shape (n,) for `n_outputs` = 1 and (n, n_outputs) otherwise. Targets `y` are
+    -1 or +1 for margin losses, class indices 0 .. n_outputs-1 for `Multinomial`, real numbers
+    for regression.
+
+    Values and derivatives neither overflow nor lose their meaning at scores of any size that
+    a clipped row can reach.
+    """
+
+    @property
+    @abstractmethod
+    def smoothness(self) -> float:
+        """Largest eigenvalue of the second derivative with respect to the scores."""
 
     @abstractmethod
     def value(self, scores: Array, y: Array) -> Array:

@@ -1,10 +1,12 @@
 """What is promised and what it costs.
 
 Importing this package does not import dp_accounting: the modules that need it (`events`,
-`step_events`, `accounting`, `calibration`) are imported where they are used.
+`step_events`, `filter_events`, `accounting`, `calibration`, `filters`) are imported where they are
+used.
 """
 
 from skdp.privacy.budget import Neighbours, PrivacyBudget, Sensitivity
+from skdp.privacy.composed import composed_statement, pipeline_statement
 from skdp.privacy.ledger import InMemoryLedger, Ledger, LedgerEntry
 from skdp.privacy.statement import PrivacyStatement, noise_source
 
@@ -16,5 +18,7 @@ __all__ = [
     "PrivacyBudget",
     "PrivacyStatement",
     "Sensitivity",
+    "composed_statement",
     "noise_source",
+    "pipeline_statement",
 ]

@@ -72,7 +72,8 @@ def calibrate(
 
     low, high = _bracketing(low, high, rough)
     start = float(brentq(rough, low, high, xtol=low * _NEAR, rtol=_NEAR))
-    return _refined(start, fine)
+    steepness = (rough(high) - rough(low)) / math.log(high / low)
+    return _refined(start, fine, steepness)
 
 
 def _excess(spent: float, budget: PrivacyBudget) -> float:
@@ -95,9 +96,10 @@ def _bracketing(low: float, high: float, excess: Callable[[float], float]) -> tu
     )
 
 
-def _refined(noise: float, excess: Callable[[float], float]) -> float:
+def _refined(noise: float, excess: Callable[[float], float], steepness: float) -> float:
     """Secant steps, few because each costs; halving where they leave what is known."""
-    too_little, enough, slope, before = 0.0, math.inf, -1.0, None
+    too_little, enough, before = 0.0, math.inf, None
+    slope = min(max(steepness, -20.0), -0.1)
     for _ in range(_DOUBLINGS):
         value = excess(noise)
         too_little, enough = (noise, enough) if value > 0 else (too_little, noise)

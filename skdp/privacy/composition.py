@@ -9,6 +9,7 @@ from typing import Any, Protocol, final
 
 import numpy as np
 from dp_accounting import DpEvent, NeighboringRelation, dp_event
+from numpy.typing import NDArray
 
 from skdp.exceptions import UnsupportedEventError
 from skdp.privacy.event_parts import parts_of
@@ -104,16 +105,38 @@ class Parts:
         UnsupportedEventError
             If there is none.
         """
-        if self.mu == math.inf or not (self.pure or self.others):
+        if self.mu == math.inf or self.only_noise:
             return (_Sum(0.0, self.mu),)
         if self._is_one_pure:
             return (_OnePure(self.pure[0][0]),)
         whole = _grid(self, coarseness) or _plain(self, coarseness)
-        found = tuple(bound for bound in (whole, _renyi(self)) if bound is not None)
+        candidates = (whole, _renyi(self), self._without_sampling())
+        found = tuple(bound for bound in candidates if bound is not None)
         if not found:
             kinds = ", ".join(sorted({str(part) for part, _ in self.others}))
             raise UnsupportedEventError(f"No bound is known for all of {kinds} together.")
         return (_Sum(self._guarantee, self.mu), *found)
+
+    @property
+    def only_noise(self) -> bool:
+        """Whether there are Gaussians and nothing else."""
+        return not (self.pure or self.others)
+
+    def renyi(self) -> NDArray[np.float64] | None:
+        """Divergences of all of it at `ORDERS`, bounds in both directions; None if unknown."""
+        pairs = [(part.renyi(), count) for part, count in self._all]
+        known = [divergences * count for divergences, count in pairs if divergences is not None]
+        return np.sum(known, axis=0) if known and len(known) == len(pairs) else None
+
+    def _without_sampling(self) -> "_Sum | None":
+        """Subsets cost no more than all records do (divergences are convex in the mixture).
+
+        For noise so large that Renyi divergences of moderate orders say nothing.
+        """
+        if self.pure or not all(isinstance(part, SubsetPart) for part, _ in self.others):
+            return None
+        squares = [part.rho * 2 * count for part, count in self.others]
+        return _Sum(0.0, math.sqrt(math.fsum([self.mu**2, *squares])) * (1 + 2.0**-50))
 
     @property
     def _is_one_pure(self) -> bool:
@@ -196,9 +219,8 @@ def _grid(parts: Parts, coarseness: int) -> LatticeCurve | None:
 
 @lru_cache(maxsize=8)
 def _renyi(parts: Parts) -> RenyiCurve | None:
-    pairs = [(part.renyi(), count) for part, count in parts._all]
-    known = [divergences * count for divergences, count in pairs if divergences is not None]
-    return RenyiCurve(np.sum(known, axis=0)) if len(known) == len(pairs) else None
+    divergences = parts.renyi()
+    return None if divergences is None else RenyiCurve(divergences)
 
 
 @lru_cache(maxsize=8)
@@ -212,5 +234,9 @@ def _plain(parts: Parts, coarseness: int) -> Bound | None:
         orders = _SUBSET_ORDERS if coarseness == 1 else _ROUGH_SUBSET_ORDERS
         accountant = RdpAccountant(orders, NeighboringRelation.REPLACE_ONE)
     whole = dp_event.ComposedDpEvent(known)
-    possible = len(known) == len(pairs) and accountant.supports(whole)
-    return _Library(accountant.compose(whole)) if possible else None
+    if len(known) < len(pairs) or not accountant.supports(whole):
+        return None
+    try:
+        return _Library(accountant.compose(whole))
+    except ValueError:  # its sums of rounded terms may have a negative logarithm
+        return None

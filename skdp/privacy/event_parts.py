@@ -8,6 +8,7 @@ from dp_accounting import DpEvent, dp_event
 from skdp.exceptions import UnsupportedEventError
 from skdp.privacy.budget import Neighbours
 from skdp.privacy.events import GaussianReleaseDpEvent, PureReleaseDpEvent, relation_of
+from skdp.privacy.filter_events import RenyiBoundDpEvent
 from skdp.privacy.joint_steps import (
     BoundedRangePicks,
     GaussianNoise,
@@ -16,6 +17,7 @@ from skdp.privacy.joint_steps import (
     Release,
 )
 from skdp.privacy.parts import (
+    BoundedPart,
     LibraryPart,
     Part,
     ReplacedPart,
@@ -62,6 +64,8 @@ def _parts(event: DpEvent) -> Iterator[tuple[Part, int]]:
             yield from _subset(event.source_dataset_size, event.sample_size, event.event)
         case dp_event.NoOpDpEvent():
             return
+        case RenyiBoundDpEvent():
+            yield BoundedPart(event.order, event.divergence), 1
         case _:
             release = _release(event)
             yield LibraryPart(event) if release is None else StepPart(JointStep((release,))), 1

@@ -17,6 +17,7 @@ from dp_accounting import DpEvent, dp_event
 from skdp.exceptions import UnsupportedEventError
 from skdp.privacy.budget import Neighbours
 from skdp.privacy.event_fields import positive_field, probability_field
+from skdp.privacy.filter_events import RenyiBoundDpEvent
 from skdp.privacy.step_events import SelectionDpEvent, SelectionKind
 
 __all__ = [
@@ -120,7 +121,7 @@ PLAIN_EVENTS = (
     dp_event.MixtureOfGaussiansDpEvent,
     dp_event.ZCDpEvent,
 )
-OUR_EVENTS = (GaussianReleaseDpEvent, PureReleaseDpEvent, SelectionDpEvent)
+OUR_EVENTS = (GaussianReleaseDpEvent, PureReleaseDpEvent, SelectionDpEvent, RenyiBoundDpEvent)
 SAMPLED_EVENTS = (dp_event.PoissonSampledDpEvent, dp_event.SampledWithoutReplacementDpEvent)
 
 
@@ -234,6 +235,11 @@ def _translated(event: DpEvent) -> DpEvent:
             return dp_event.ComposedDpEvent([_translated(part) for part in event.events])
         case dp_event.PoissonSampledDpEvent():
             _refuse_sampled(event.event)
+        case RenyiBoundDpEvent():
+            raise UnsupportedEventError(
+                "dp_accounting has no event for a bound at one Renyi order; `epsilon_of` and "
+                "`delta_of` price it."
+            )
     if type(event) in (dp_event.SelfComposedDpEvent, *SAMPLED_EVENTS):
         return attr.evolve(event, event=_translated(event.event))
     return event

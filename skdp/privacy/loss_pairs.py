@@ -1,19 +1,20 @@
-"""From curves to dp_accounting's privacy loss distributions, composed and back.
+"""From curves to distributions of the privacy loss, composed and back.
 
-dp_accounting makes the distribution of a curve and convolves it. What is here is how far to look
-and how fine a grid to take, so that an evaluation takes a fraction of a second at any scale.
+A distribution on a grid is made of a curve, and `joint_convolution` adds them up. What is here is
+how far to look and how fine a grid to take, so that an evaluation takes a fraction of a second at
+any scale. dp_accounting's distributions say the same, more slowly where noise differs from epoch
+to epoch.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
-from dp_accounting.pld import pld_pmf
-from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from numpy.typing import NDArray
 
+from skdp.privacy.joint_convolution import Losses, sum_of
 from skdp.privacy.loss_curves import LatticeCurve, LossCurves, SymmetricCurve
 
 __all__ = ["composed_curve", "losses_on"]
@@ -58,19 +59,24 @@ def composed_curve(parts: Sequence[tuple[LossCurves, int]], coarseness: int = 1)
     surveys = [_Survey.of(curves, _TAIL / sum(counts)) for curves, _ in parts]
     reach = _guessed_reach(surveys, counts)
     interval = coarseness * _interval(surveys, counts, reach)
-    composed = None
-    for survey, count in zip(surveys, counts, strict=True):
-        single = survey.distribution(interval)
-        if single._pmf_remove._infinity_mass == 1:  # nothing is left to be composed
-            return LatticeCurve(interval, np.ones(2))
-        part = single.self_compose(count, _TAIL)
-        composed = part if composed is None else composed.compose(part, _TAIL)
+    singles = [survey.distribution(interval) for survey in surveys]
+    if any(removed.infinity == 1 for removed, _ in singles):  # nothing is left to be composed
+        return LatticeCurve(interval, np.ones(2))
+    sides = (
+        [removed for removed, _ in singles],
+        [added if added is not None else removed for removed, added in singles],
+    )
+    one_side = all(added is None for _, added in singles)
+    sums = [
+        sum_of(list(zip(side, counts, strict=True)), _TAIL)
+        for side in (sides[:1] if one_side else sides)
+    ]
     # Seen: 4e-17 a run (binomial laws). Each factor is rounded, and so is the transform.
     error = 1e-12 + sum(counts) * 2.0**-50
-    return LatticeCurve(interval, _deltas(composed, interval, error))
+    return LatticeCurve(interval, _deltas(sums, interval, error))
 
 
-def losses_on(curve: SymmetricCurve, interval: float) -> tuple[int, Array, float]:
+def losses_on(curve: SymmetricCurve, interval: float) -> Losses:
     """Connect the dots of one curve on a grid; what is less probable than 1e-30 is infinite.
 
     Returns
@@ -84,9 +90,7 @@ def losses_on(curve: SymmetricCurve, interval: float) -> tuple[int, Array, float
     """
     survey = _Survey.of(curve, 1e-30)
     deltas = curve.at(_grid(survey.removed, interval))
-    pmf = _pmf(deltas, deltas, interval)
-    # dp_accounting offers no other way to read a distribution.
-    return pmf._lower_loss, pmf._probs, pmf._infinity_mass
+    return _losses(deltas, deltas, interval)
 
 
 @final
@@ -118,15 +122,13 @@ class _Survey:
         variance = float(_SURVEY**2 @ (above + below)) - mean**2
         return cls(curves, mean, max(variance, 0.0), _end(removed, tail), _end(added, tail))
 
-    def distribution(self, interval: float) -> PrivacyLossDistribution:
-        """The pair on a grid, in both directions."""
+    def distribution(self, interval: float) -> tuple[Losses, Losses | None]:
+        """The losses of both directions on a grid; the second is None where they are equal."""
         removed = self.curves.removed(_grid(self.removed, interval))
         if isinstance(self.curves, SymmetricCurve):
-            return PrivacyLossDistribution(_pmf(removed, removed, interval))
+            return _losses(removed, removed, interval), None
         added = self.curves.added(_grid(self.added, interval))
-        return PrivacyLossDistribution(
-            _pmf(removed, added, interval), _pmf(added, removed, interval)
-        )
+        return _losses(removed, added, interval), _losses(added, removed, interval)
 
 
 def _guessed_reach(surveys: Sequence[_Survey], counts: Sequence[int]) -> float:
@@ -166,41 +168,44 @@ def _grid(end: float, interval: float) -> Array:
     return interval * np.arange(math.ceil(end / interval) + 2, dtype=np.float64)
 
 
-def _pmf(curve: Array, swapped: Array, interval: float) -> Any:
-    """Connect the dots of a curve at 0, 1, 2, ...; left of 0 it follows from the swapped pair's."""
+def _losses(curve: Array, swapped: Array, interval: float) -> Losses:
+    """Connect the dots of a curve at 0, 1, 2, ...; left of 0 it follows from the swapped pair's.
+
+    Doroshenko et al. (2022), Connect the dots, Algorithm 1.
+    """
     left = interval * np.arange(swapped.size - 1, 0, -1)
     deltas = np.concatenate([np.exp(-left) * swapped[:0:-1] - np.expm1(-left), curve])
-    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
-        interval,
-        1 - swapped.size,
-        curve.size - 1,
-        np.minimum.accumulate(np.clip(deltas, 0.0, 1.0)),
-    ).to_dense_pmf()
+    deltas = np.minimum.accumulate(np.clip(deltas, 0.0, 1.0))
+    steps, growth = np.diff(deltas), math.expm1(interval)
+    masses = np.empty(deltas.size)
+    masses[0] = 1 - deltas[0] + steps[0] / growth
+    masses[1:-1] = (steps[1:] - math.exp(interval) * steps[:-1]) / growth
+    masses[-1] = steps[-1] / math.expm1(-interval)
+    return Losses(1 - swapped.size, np.maximum(masses, 0.0), float(deltas[-1]))
 
 
-def _deltas(composed: PrivacyLossDistribution, interval: float, error: float) -> Array:
+def _deltas(sums: Sequence[Losses], interval: float, error: float) -> Array:
     """Deltas at 0, h, 2 h, ...: the greater of both directions."""
-    curves = [_curve(pmf, interval) for pmf in {composed._pmf_remove, composed._pmf_add}]
+    curves = [_curve(losses, interval) for losses in sums]
     size = max(curve.size for curve in curves)
     padded = [np.pad(curve, (0, size - curve.size), mode="edge") for curve in curves]
     greater: Array = np.max(padded, axis=0)
     return np.minimum(greater + error, 1.0)
 
 
-def _curve(pmf: Any, interval: float) -> Array:
+def _curve(losses: Losses, interval: float) -> Array:
     """Sum of mass (1 - e^(point - loss)) over the losses above each point, and infinity's.
 
     By sums alone; dp_accounting's own evaluation takes a loop of Python for each point.
     """
     from scipy.signal import lfilter
 
-    masses = np.maximum(pmf._probs[max(0, -pmf._lower_loss) :], 0.0)
-    if pmf._lower_loss > 0:
-        masses = np.concatenate([np.zeros(pmf._lower_loss), masses])
+    masses = losses.masses[max(0, -losses.first) :]
+    if losses.first > 0:
+        masses = np.concatenate([np.zeros(losses.first), masses])
     shrink = math.exp(-interval)
     beyond = lfilter([0.0, shrink], [1.0, -shrink], masses[::-1])
     finite: Array = np.maximum.accumulate(np.cumsum(beyond) * math.expm1(interval)).clip(0.0)[::-1]
     # Two points at least; all losses may lie below 0.
     falling: Array = np.append(finite, 0.0) if finite.size else np.zeros(2)
-    infinity = float(pmf._infinity_mass)
-    return falling + infinity
+    return falling + losses.infinity

@@ -18,7 +18,15 @@ from skdp.privacy.loss_curves import (
 )
 from skdp.privacy.renyi import ORDERS, poisson_renyi
 
-__all__ = ["LibraryPart", "Part", "ReplacedPart", "SampledPart", "StepPart", "SubsetPart"]
+__all__ = [
+    "BoundedPart",
+    "LibraryPart",
+    "Part",
+    "ReplacedPart",
+    "SampledPart",
+    "StepPart",
+    "SubsetPart",
+]
 
 Array = NDArray[np.float64]
 _LATTICE_POINTS = 2048
@@ -173,6 +181,34 @@ class SubsetPart:
     def plain(self) -> DpEvent:
         noise = dp_event.GaussianDpEvent(1 / self.mu)
         return dp_event.SampledWithoutReplacementDpEvent(self.source_size, self.subset_size, noise)
+
+
+@final
+@dataclass(frozen=True)
+class BoundedPart:
+    """A run of which a bound at one Renyi order is known, in both directions.
+
+    Attributes
+    ----------
+    order : int
+        One of `ORDERS`.
+    divergence : float
+        The bound there; it holds below too, as divergences grow with the order.
+    """
+
+    order: int
+    divergence: float
+    guarantee = math.inf
+    rho = math.inf
+
+    def curves(self, coarseness: int) -> None:
+        return None
+
+    def renyi(self) -> Array:
+        return np.where(self.order >= ORDERS, self.divergence, math.inf)
+
+    def plain(self) -> None:
+        return None
 
 
 @final

@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 __all__ = ["ORDERS", "RenyiCurve", "poisson_renyi"]
 
@@ -78,8 +78,21 @@ class RenyiCurve:
         """Least epsilon >= 0 proved at delta; infinite at 0."""
         if delta <= 0:
             return math.inf
-        shifts = np.log1p(-1 / ORDERS) - (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
-        return max(0.0, float((self.divergences + shifts).min()) + 2.0**-40)
+        return max(0.0, float((self.divergences + _shifts(delta)).min()) + 2.0**-40)
+
+    def best_order(self, delta: float) -> int:
+        """Return the order whose bound at delta is the least."""
+        return int(ORDERS[(self.divergences + _shifts(delta)).argmin()])
+
+    @staticmethod
+    def divergence_at(order: int, epsilon: float, delta: float) -> float:
+        """Return the divergence of one order that implies epsilon at delta."""
+        place = int(np.searchsorted(ORDERS, order))
+        return float(epsilon - 2.0**-40 - _shifts(delta)[place])
+
+
+def _shifts(delta: float) -> Array:
+    return np.log1p(-1 / ORDERS) - (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
 
 
 def _on_block(
@@ -91,7 +104,10 @@ def _on_block(
         growth = exponents + np.log(-np.expm1(-exponents))
     unchosen = np.maximum(orders[:, None] - chosen, 0)
     terms = binomials + unchosen * math.log1p(-rate) + chosen * math.log(rate) + growth
-    moments: Array = np.logaddexp(0.0, logsumexp(terms, axis=1))
+    greatest = np.maximum(terms.max(axis=1), -700.0)
+    total = np.exp(terms - greatest[:, None]).sum(axis=1)  # scipy's logsumexp takes much longer
+    with np.errstate(divide="ignore"):
+        moments: Array = np.logaddexp(0.0, greatest + np.log(total))
     return moments / (orders - 1)
 
 

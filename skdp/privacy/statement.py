@@ -16,6 +16,7 @@ SYSTEM_NOISE = (
     "AES-256 keystream keyed by the operating system; the guarantee holds against whoever "
     "cannot tell this keystream from true randomness (computational)"
 )
+UNVERIFIED = "unverified declaration"
 SEEDED_NOISE = "seeded for tests: no guarantee against whoever knows the seed"
 
 _PRECISION_IN_WORDS = (
@@ -87,6 +88,9 @@ class PrivacyStatement:
         Where the randomness came from; see `noise_source`. Never a seed.
     unit : str, default="row"
         What one record is.
+    verified : bool, default=True
+        Whether the sensitivity was proved here. Otherwise it rests on what the user declared of a
+        model fitted elsewhere, and the line that names epsilon says so.
 
     Attributes
     ----------
@@ -124,6 +128,7 @@ class PrivacyStatement:
     assumptions: tuple[str, ...]
     noise: str
     unit: str = "row"
+    verified: bool = True
     delta: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -181,6 +186,7 @@ class PrivacyStatement:
             "requested_delta": self.budget.delta,
             "neighbours": self.neighbours.value,
             "unit": self.unit,
+            "verified": self.verified,
             "theorem": self.theorem,
             "assumptions": list(self.assumptions),
             "noise": self.noise,
@@ -195,7 +201,7 @@ class PrivacyStatement:
         return (
             f"PrivacyStatement(epsilon={rounded_up(self.epsilon, 6)}, "
             f"delta={rounded_up(self.delta, 3)}, neighbours={self.neighbours.value}, "
-            f"unit={self.unit})"
+            f"unit={self.unit}{'' if self.verified else ', ' + UNVERIFIED})"
         )
 
     def _repr_html_(self) -> str:
@@ -209,7 +215,8 @@ class PrivacyStatement:
     @property
     def _headline(self) -> str:
         pair = f"epsilon = {rounded_up(self.epsilon, 6)}, delta = {rounded_up(self.delta, 3)}"
-        caveat = "; NOISE SEEDED FOR TESTS" if self.noise == SEEDED_NOISE else ""
+        caveat = "" if self.verified else f"; {UNVERIFIED}"
+        caveat += "; NOISE SEEDED FOR TESTS" if self.noise == SEEDED_NOISE else ""
         return f"{pair}, for each {self.unit} ({self.neighbours.value}){caveat}"
 
     def _basis(self) -> str:

@@ -1,7 +1,20 @@
 """Results as text and figures."""
 
+from skdp.reporting.accountants import accountants_table, draw_accountants
+from skdp.reporting.expected_loss import draw_expected_loss
 from skdp.reporting.figures import draw_privacy_cost
 from skdp.reporting.privacy_cost import PrivacyCost, Scores, Spread
+from skdp.reporting.schedules import draw_schedules
 from skdp.reporting.text import privacy_cost_table
 
-__all__ = ["PrivacyCost", "Scores", "Spread", "draw_privacy_cost", "privacy_cost_table"]
+__all__ = [
+    "PrivacyCost",
+    "Scores",
+    "Spread",
+    "accountants_table",
+    "draw_accountants",
+    "draw_expected_loss",
+    "draw_privacy_cost",
+    "draw_schedules",
+    "privacy_cost_table",
+]

@@ -21,12 +21,12 @@ LOOSEST_ACCURACY = 0.1
 SMALL, FEW = 600, 2000
 
 
-def proximal_newton(search: Search) -> Point:
+def proximal_newton(search: Search, start: Array | None = None) -> Point:
     """Minimise second-order models until a point is certified, or no step helps.
 
-    Returns the last point, certified or not.
+    Sets out from 0 or from `start`. Returns the last point, certified or not.
     """
-    newton = ProximalNewton(search)
+    newton = ProximalNewton(search, start)
     for _ in range(MAX_STEPS):
         if search.certifies(newton.point) or not newton.advance():
             break
@@ -44,9 +44,9 @@ class ProximalNewton:
     the next model is damped (Levenberg 1944); whole steps undo the damping.
     """
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Search, start: Array | None = None) -> None:
         self._search = search
-        self.point = search.origin()
+        self.point = search.origin() if start is None else Point(search, start)
         self._first = self._least = self.point.residual
         self._damping = 0.0
         self._short_steps = 0

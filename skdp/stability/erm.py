@@ -13,7 +13,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
-from skdp.objectives import ElasticNet, Loss
+from skdp.objectives import ElasticNet
+from skdp.objectives.losses import ConvexLoss
 from skdp.privacy.budget import Neighbours, Sensitivity
 from skdp.solvers import Certificate
 from skdp.stability.domain import Domain
@@ -29,7 +30,7 @@ class MinimiserBound(ABC):
     theorem: str
 
     @abstractmethod
-    def distance(self, loss: Loss, penalty: ElasticNet, domain: Domain) -> float:
+    def distance(self, loss: ConvexLoss, penalty: ElasticNet, domain: Domain) -> float:
         """Bound on the Euclidean distance, replace-one."""
 
 
@@ -49,7 +50,7 @@ class GradientDiameterBound(MinimiserBound):
         "Theorem 22; Chaudhuri, Monteleoni and Sarwate 2011, Corollary 8)"
     )
 
-    def distance(self, loss: Loss, penalty: ElasticNet, domain: Domain) -> float:
+    def distance(self, loss: ConvexLoss, penalty: ElasticNet, domain: Domain) -> float:
         kappa, weight, l2 = domain.kappa, domain.max_weight, penalty.strong_convexity
         diameter = loss.gradient_diameter(kappa, weight, l2)
         moved = diameter / (domain.n_samples * l2)
@@ -75,7 +76,7 @@ class PublishedBound(MinimiserBound):
         "Rozemberczki and Sarkar 2020, Theorem 4, in the L2 norm)"
     )
 
-    def distance(self, loss: Loss, penalty: ElasticNet, domain: Domain) -> float:
+    def distance(self, loss: ConvexLoss, penalty: ElasticNet, domain: Domain) -> float:
         kappa, l2 = domain.kappa, penalty.strong_convexity
         slope = loss.gradient_bound(kappa, math.inf)
         if not math.isfinite(slope):
@@ -85,7 +86,7 @@ class PublishedBound(MinimiserBound):
 
 
 def minimiser_sensitivity(
-    loss: Loss,
+    loss: ConvexLoss,
     penalty: ElasticNet,
     certificate: Certificate,
     domain: Domain,

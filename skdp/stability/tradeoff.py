@@ -10,19 +10,23 @@ More regularisation means less noise and more bias. For a strong convexity t the
   Sarkar 2020, section 4, sharpened to second order).
 
 `TYPICAL_ENERGY` is a constant chosen on public data sets (those of the benchmarks), not a function
-of the user's data.
+of the user's data. `plan` tells both parts, and those that do not decide on the penalty.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, Literal, final
 
 import numpy as np
 import numpy.typing as npt
 
-from skdp.objectives import Loss
+from skdp.objectives import Logistic, Loss
+from skdp.privacy.budget import PrivacyBudget
 from skdp.stability.domain import Domain
+
+if TYPE_CHECKING:
+    from skdp.stability.expected_loss import ExpectedLoss
 
 Array = npt.NDArray[np.float64]
 
@@ -89,3 +93,71 @@ class PlannedFit:
         grid, excess = self.excess_loss()
         candidates = map(float, grid[np.argmin(excess) :])
         return next(filter(admissible, candidates), float(grid[-1]))
+
+
+def plan(
+    n_samples: int,
+    n_features: int,
+    epsilon: float,
+    *,
+    delta: float = 0.0,
+    loss: Loss | None = None,
+    alpha: float | Literal["auto"] = "auto",
+    l1_ratio: float = 0.15,
+    row_norm: float = 1.0,
+    intercept_scaling: float | None = 1.0,
+    max_weight: float = 1.0,
+    noise: str = "auto",
+    tol: float = 1e-8,
+    reference_norm: float | None = None,
+) -> "ExpectedLoss":
+    """Say what a private elastic net is expected to lose, before any budget is spent.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Size of the data, public.
+    epsilon, delta : float
+        The budget.
+    loss : Loss or None, default=None
+        None is the logistic loss of two classes; ``Multinomial(K)`` is that of K.
+    alpha : "auto" or float, default="auto"
+        "auto" is what ``alpha="auto"`` of the estimators takes.
+    l1_ratio, row_norm, tol
+        As of :class:`~skdp.linear_model.PrivateElasticNetClassifier`.
+    intercept_scaling : float or None, default=1.0
+        None for no intercept.
+    max_weight : float, default=1.0
+        Largest sample weight times the largest class weight.
+    noise : {"auto", "laplace", "l2_laplace", "gaussian"}, default="auto"
+    reference_norm : float or None, default=None
+        Norm of the model that the loss is compared with; None is a norm for which scores reach 5
+        times the width over which the loss bends, a score of 10 for the logistic loss. A guess,
+        since no public fact tells how well the labels can be told from the rows.
+
+    Returns
+    -------
+    ExpectedLoss
+        Prints as a table; has `alpha`, `chosen`, `kept` and `to_frame`.
+
+    Raises
+    ------
+    ValueError
+        For numbers out of range.
+    CertificationError
+        When `tol` cannot be certified for these facts.
+
+    Examples
+    --------
+    >>> expected = plan(20_000, 30, epsilon=1.0)
+    >>> round(expected.alpha, 3)
+    0.003
+    >>> 0.5 < expected.kept < 1
+    True
+    """
+    from skdp.stability.expected_loss import ExpectedLoss  # which is made of a `PlannedFit`
+
+    domain = Domain(n_samples, n_features, row_norm, intercept_scaling, max_weight)
+    budget = PrivacyBudget(epsilon, delta)
+    loss = Logistic() if loss is None else loss
+    return ExpectedLoss.planned(loss, domain, budget, alpha, l1_ratio, noise, tol, reference_norm)

@@ -18,7 +18,7 @@ from typing import final
 
 from skdp.privacy.gaussian_curve import gaussian_mu
 
-__all__ = ["PublicFacts"]
+__all__ = ["PublicFacts", "run_mu"]
 
 _TRAVEL, _EXPONENT, _LONGEST_TRAVEL = 2.0, -0.8, 4000.0
 _FEWEST_STEPS, _MOST_STEPS = 50, 1000
@@ -129,8 +129,12 @@ class PublicFacts:
     @property
     def _mu(self) -> float:
         """Of the Gaussian release that one run may be as telling as."""
-        whole = gaussian_mu(min(self.epsilon, _LARGEST_EPSILON), self.delta)
-        return whole / math.sqrt(self.n_runs)
+        return run_mu(self.epsilon, self.delta, self.n_runs)
 
     def _travel(self, noise: float) -> float:
         return min(float(_TRAVEL * noise**_EXPONENT), _LONGEST_TRAVEL)
+
+
+def run_mu(epsilon: float, delta: float, n_runs: int) -> float:
+    """Return the mu of the Gaussian release that each of some runs may be as telling as."""
+    return gaussian_mu(min(epsilon, _LARGEST_EPSILON), delta) / math.sqrt(n_runs)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Self, final
 
+import numpy as np
+
 from skdp._validation import positive, positive_integer
 from skdp.privacy.budget import Neighbours, PrivacyBudget
 from skdp.training.sampling import Sampler
@@ -91,6 +93,8 @@ class TrainingPlan:
         """What the first steps of one run cost."""
         from dp_accounting import dp_event
 
+        if self.noise.promised is not None:
+            return self.noise.promised
         parts, first = [], 0
         for step, count in self._phases:
             if first < n_steps:
@@ -103,7 +107,9 @@ class TrainingPlan:
     def theorem(self) -> str:
         """What the guarantee rests on."""
         step = self._phases[0][0]
-        return f"Differentially private SGD, {self.sampler.theorem}. Each step: {step.theorem}"
+        filtered = "" if self.noise.theorem is None else f". All steps: {self.noise.theorem}"
+        each = f"{self.sampler.theorem}. Each step: {step.theorem}"
+        return f"Differentially private SGD, {each}{filtered}"
 
     def calibrated(self, budget: PrivacyBudget) -> Self:
         """Return the plan of the same shape with the least noise that keeps the budget.
@@ -120,6 +126,10 @@ class TrainingPlan:
                 "delta=0 is kept by no Gaussian noise, which private SGD adds in every step: set "
                 "delta well below 1 / n_samples. PrivateElasticNetClassifier takes delta=0."
             )
+        if self.noise.adaptive:
+            from skdp.training.adaptive_run import filtered
+
+            return replace(self, noise=filtered(self, budget).noise)
         shape = replace(self, noise=self.noise.at_level(1.0))
         calibrated = replace(self, noise=self.noise.at_level(_least_level(shape, budget)))
         if not calibrated._keeps(budget):  # classes of users may be equal that are not the same
@@ -147,9 +157,17 @@ class TrainingPlan:
 
     def steps(self) -> Iterator[Step]:
         """Yield the step of each of the `n_steps` steps."""
+        if self.noise.adaptive:
+            raise ValueError(
+                "The noise of these steps depends on what is released: run them by adaptive_dpsgd."
+            )
         for step, count in self._phases:
             for _ in range(count):
                 yield step
+
+    def step_at(self, multiplier: float) -> Step:
+        """Return a step of this noise multiplier."""
+        return self.selector.step(self.sampler, self.max_grad_norm, self.size, multiplier)
 
     def multipliers(self) -> Iterator[float]:
         """Yield the noise multiplier of each step."""
@@ -158,15 +176,20 @@ class TrainingPlan:
                 yield multiplier
 
     @property
+    def mean_noise(self) -> float:
+        """Root mean square of the noise multipliers: that of the mean release of a run."""
+        phases = self._noise_phases
+        if len(phases) == 1:
+            return phases[0][0]
+        return math.sqrt(math.fsum(count * sigma**2 for sigma, count in phases) / self.n_steps)
+
+    @property
     def _noise_phases(self) -> list[tuple[float, int]]:
         return self.noise.phases(self.n_steps, self.sampler.steps_per_epoch)
 
     @cached_property
     def _phases(self) -> list[tuple[Step, int]]:
-        return [
-            (self.selector.step(self.sampler, self.max_grad_norm, self.size, multiplier), count)
-            for multiplier, count in self._noise_phases
-        ]
+        return [(self.step_at(multiplier), count) for multiplier, count in self._noise_phases]
 
 
 @lru_cache(maxsize=256)
@@ -182,10 +205,22 @@ def _least_level(shape: TrainingPlan, budget: PrivacyBudget) -> float:
 
 
 def _first_guess(shape: TrainingPlan, budget: PrivacyBudget) -> float:
-    """Noise of one Gaussian release, scaled as the central limit of the composition is."""
+    """Level of the central limit: mu^2 = sum over steps of q^2 (e^(1/sigma^2) - 1).
+
+    Bu, Dong, Long and Su (2020), Deep learning with Gaussian differential privacy, Theorem 4.
+    """
+    from scipy.optimize import brentq
+
     from skdp.privacy.gaussian_curve import gaussian_mu
 
-    steps, per_epoch = shape.n_steps * shape.n_runs, shape.sampler.steps_per_epoch
     mu = gaussian_mu(min(budget.epsilon, 40.0), budget.delta)
-    # mu^2 = steps q^2 (e^(1/s^2) - 1), Bu, Dong, Long and Su (2020), Theorem 4.
-    return max(0.3, 1 / math.sqrt(math.log1p(mu**2 * per_epoch**2 / steps)))
+    wanted = mu**2 * shape.sampler.steps_per_epoch**2 / shape.n_runs
+    shares, counts = np.array(shape._noise_phases).T
+
+    def excess(log_level: float) -> float:
+        exponents = np.minimum((math.exp(log_level) * shares) ** -2.0, 600.0)
+        return math.log(float(counts @ np.expm1(exponents)) / wanted)
+
+    replaced = shape.sampler.neighbours is Neighbours.REPLACE_ONE
+    level = (2 if replaced else 1) * math.exp(brentq(excess, -30.0, 30.0, xtol=1e-3))
+    return max(0.3 / float(shares.min()), level)

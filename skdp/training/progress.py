@@ -28,11 +28,16 @@ def progress_bar(plan: TrainingPlan, delta: float, verbose: int) -> Iterator[Pro
     columns = (
         TextColumn("step {task.completed} of {task.total}"),
         BarColumn(),
-        TextColumn("epoch {task.fields[epoch]:.1f}, epsilon spent {task.fields[epsilon]:.3g}"),
+        TextColumn(
+            "epoch {task.fields[epoch]:.1f}, epsilon spent {task.fields[epsilon]:.3g}"
+            "{task.fields[sigma]}"
+        ),
     )
     every = max(1, plan.n_steps // _UPDATES)
+    # Noise that follows what is released is not known to the plan.
+    noise = [] if plan.noise.adaptive else [f", sigma {sigma:.3g}" for sigma in plan.multipliers()]
     with Bar(*columns) as bar:
-        task = bar.add_task("training", total=plan.n_steps, epoch=0.0, epsilon=0.0)
+        task = bar.add_task("training", total=plan.n_steps, epoch=0.0, epsilon=0.0, sigma="")
         shown = 0
 
         def report(made: int) -> None:
@@ -41,6 +46,7 @@ def progress_bar(plan: TrainingPlan, delta: float, verbose: int) -> Iterator[Pro
                 shown = made
                 spent = epsilon_of(plan.event_after(made), delta)
                 epoch = made / plan.sampler.steps_per_epoch
-                bar.update(task, completed=made, epoch=epoch, epsilon=spent)
+                sigma = noise[made - 1] if noise else ""
+                bar.update(task, completed=made, epoch=epoch, epsilon=spent, sigma=sigma)
 
         yield report

@@ -54,6 +54,10 @@ class TrainingRun:
         n_steps = max(1, round(self.plan.n_steps / per_epoch * sampler.steps_per_epoch))
         return replace(self, plan=replace(self.plan, sampler=sampler, n_steps=n_steps))
 
+    def refuse_inexact_sums(self) -> None:
+        """Refuse, from public facts, sums that rounding would spoil."""
+        self.plan.refuse_inexact_sums()
+
     @property
     def descent(self) -> Descent:
         """The public facts of the descent."""

@@ -6,8 +6,23 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import skdp.decomposition
+import skdp.feature_selection
 import skdp.linear_model
-from tests.support.instances import ESTIMATORS, classifiers, private_sgd, regressors
+import skdp.meta
+import skdp.neural_network
+from tests.support.instances import (
+    ESTIMATORS,
+    NETWORKS,
+    TRANSFORMERS,
+    WRAPPERS,
+    classifiers,
+    private_sgd,
+    regressors,
+    stable_sgd,
+    transformers,
+    wrappers,
+)
 
 WEIGHTS_ARE_NOT_REPETITIONS = (
     "Repeated rows are other data: another public n, another sensitivity, other noise."
@@ -26,18 +41,29 @@ def expected_failures(estimator):
 def test_every_public_estimator_is_listed():
     public = {
         cls
-        for _, cls in inspect.getmembers(skdp.linear_model, inspect.isclass)
+        for package in (
+            skdp.linear_model,
+            skdp.neural_network,
+            skdp.decomposition,
+            skdp.feature_selection,
+            skdp.meta,
+        )
+        for _, cls in inspect.getmembers(package, inspect.isclass)
         if issubclass(cls, BaseEstimator)
     }
-    assert public == {type(estimator) for estimator in ESTIMATORS}
+    assert public == {
+        type(estimator) for estimator in (*ESTIMATORS, *NETWORKS, *TRANSFORMERS, *WRAPPERS)
+    }
 
 
 #: The fast suite checks the defaults and each loss; the rest of the product runs under `slow`.
-ALL = (*classifiers(), *regressors(), *private_sgd())
+ALL = (*classifiers(), *regressors(), *private_sgd(), *stable_sgd())
 FAST = tuple({(type(e), e.loss): e for e in reversed(ALL)}.values())
 
 
-@parametrize_with_checks(list(FAST), expected_failed_checks=expected_failures, xfail_strict=True)
+@parametrize_with_checks(
+    [*FAST, *NETWORKS, *transformers()], expected_failed_checks=expected_failures, xfail_strict=True
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -55,3 +81,33 @@ def test_the_constructor_takes_keywords_after_the_loss(estimator):
     parameters = list(inspect.signature(type(estimator)).parameters.values())
     assert parameters[0].name == "loss"
     assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters[1:])
+
+
+@parametrize_with_checks(
+    list(WRAPPERS), expected_failed_checks=expected_failures, xfail_strict=True
+)
+def test_scikit_learn_checks_of_wrappers(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [e for e in wrappers() if e not in WRAPPERS],
+    expected_failed_checks=expected_failures,
+    xfail_strict=True,
+)
+def test_scikit_learn_checks_of_wrappers_around_each_class(estimator, check):
+    check(estimator)
+
+
+def test_the_constructor_of_the_wrapper_takes_keywords_after_the_estimator():
+    parameters = list(inspect.signature(skdp.meta.StabilityOutputPerturbation).parameters.values())
+    assert parameters[0].name == "estimator"
+    assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters[1:])
+
+
+@pytest.mark.parametrize("estimator", NETWORKS, ids=lambda e: type(e).__name__)
+def test_the_constructor_of_a_network_takes_keywords_after_its_shape(estimator):
+    parameters = list(inspect.signature(type(estimator)).parameters.values())
+    assert [p.name for p in parameters[:2]] == ["hidden_layer_sizes", "activation"]
+    assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters[2:])

@@ -17,8 +17,18 @@ from skdp.objectives import (
     Squared,
     SquaredHinge,
 )
+from skdp.objectives.further_losses import ModifiedHuber, SquaredEpsilonInsensitive
+from skdp.objectives.piecewise_linear import SmoothedEpsilonInsensitive
 
 Y_BOUND = 2.0
+#: Losses of wrapped models, not of the elastic nets.
+FURTHER = [
+    ModifiedHuber(),
+    SquaredEpsilonInsensitive(Y_BOUND, 0.3),
+    SmoothedEpsilonInsensitive(0.3, 0.1),
+    SmoothedEpsilonInsensitive(0.1, 0.5),
+    SmoothedEpsilonInsensitive(0.0, 0.5),
+]
 LOSSES = [
     Logistic(),
     Multinomial(2),
@@ -30,7 +40,9 @@ LOSSES = [
     Huber(),
     Huber(0.3),
     Squared(Y_BOUND),
+    *FURTHER,
 ]
+REGRESSION = (Huber, Squared, SquaredEpsilonInsensitive, SmoothedEpsilonInsensitive)
 SCALAR = [loss for loss in LOSSES if loss.n_outputs == 1]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
 each_scalar_loss = pytest.mark.parametrize("loss", SCALAR, ids=repr)
@@ -39,7 +51,7 @@ each_scalar_loss = pytest.mark.parametrize("loss", SCALAR, ids=repr)
 def targets_for(loss, n, rng):
     if isinstance(loss, Multinomial):
         return rng.integers(0, loss.n_outputs, n)
-    if isinstance(loss, Huber | Squared):
+    if isinstance(loss, REGRESSION):
         return rng.uniform(-Y_BOUND, Y_BOUND, n)
     return rng.choice([-1.0, 1.0], n)
 
@@ -59,7 +71,7 @@ def test_every_public_loss_is_listed():
         for _, cls in inspect.getmembers(objectives, inspect.isclass)
         if issubclass(cls, Loss) and not inspect.isabstract(cls)
     }
-    assert public == {type(loss) for loss in LOSSES}
+    assert public == {type(loss) for loss in LOSSES if loss not in FURTHER}
 
 
 @each_loss
@@ -183,9 +195,9 @@ def test_gradient_bound_holds_on_the_ball_and_is_nearly_attained(loss):
 @each_scalar_loss
 def test_pull_is_the_supremum_of_minus_derivative_times_score(loss):
     scores = np.linspace(-5, 5, 200_001)
-    y = np.full_like(scores, Y_BOUND if isinstance(loss, Huber | Squared) else 1.0)
+    y = np.full_like(scores, Y_BOUND if isinstance(loss, REGRESSION) else 1.0)
     pulls = -loss.derivative(scores, y) * scores
-    if isinstance(loss, Huber):  # grows with the target without end
+    if isinstance(loss, Huber | SmoothedEpsilonInsensitive):  # grows with the target without end
         assert loss.pull == math.inf
     else:
         assert pulls.max() <= loss.pull <= pulls.max() * (1 + 1e-5)
@@ -213,7 +225,7 @@ def test_pull_of_the_softmax_loss_is_not_beaten_by_any_logits(n_outputs):
 
 def one_record_minimiser(loss, kappa, weight, strong_convexity):
     """Minimise weight loss(kappa w) + strong_convexity w^2 / 2 for the worst target."""
-    y = np.array([Y_BOUND if isinstance(loss, Huber | Squared) else 1.0])
+    y = np.array([Y_BOUND if isinstance(loss, REGRESSION) else 1.0])
 
     def slope(w):
         return weight * kappa * loss.derivative(np.array([kappa * w]), y)[0] + strong_convexity * w
@@ -255,6 +267,9 @@ DIAMETERS = [
     (SquaredHinge(), 12 * 2 * (1 + 2 * math.sqrt(3))),
     (Huber(0.25), 3.0),
     (Squared(2.0), 12 * (2 * math.sqrt(6) + 2)),
+    (ModifiedHuber(), 48.0),
+    (SquaredEpsilonInsensitive(2.0, 0.3), 12 * 2 * 1.7 * (2 * math.sqrt(3) + 1)),
+    (SmoothedEpsilonInsensitive(0.3, 0.1), 12.0),
 ]
 
 

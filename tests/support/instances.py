@@ -2,12 +2,29 @@
 
 import itertools
 
+from sklearn.linear_model import (
+    ElasticNet,
+    LogisticRegression,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+    SGDRegressor,
+)
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
+
+from skdp.decomposition import PrivatePCA
+from skdp.feature_selection import PrivateSelectFromModel, PrivateSelectKBest
 from skdp.linear_model import (
     PrivateElasticNet,
     PrivateElasticNetClassifier,
     SparseDPSGDClassifier,
     SparseDPSGDRegressor,
+    StableSGDClassifier,
+    StableSGDRegressor,
 )
+from skdp.meta import StabilityOutputPerturbation
+from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
+from skdp.stability import Ball, ConstantStep, ExampleDropout, SomePasses
 
 CLASSIFIER_LOSSES = ("log_loss", "huber_hinge", "squared_hinge")
 REGRESSOR_LOSSES = ("huber", "squared_error")
@@ -41,7 +58,48 @@ ESTIMATORS = (
     PrivateElasticNet(),
     SparseDPSGDClassifier(),
     SparseDPSGDRegressor(),
+    StableSGDClassifier(),
+    StableSGDRegressor(),
 )
+
+#: As `ESTIMATORS`, of networks, whose loss follows from the labels.
+NETWORKS = (PrivateMLPClassifier(), PrivateMLPRegressor())
+
+#: As `ESTIMATORS`, of those around another estimator.
+WRAPPERS = (StabilityOutputPerturbation(LogisticRegression()),)
+
+
+def wrappers():
+    """Wrappers around a model of each registered class: the defaults first."""
+    yield from WRAPPERS
+    for classifier in (
+        LinearSVC(loss="hinge"),
+        SVC(kernel="linear"),
+        RidgeClassifier(),
+        SGDClassifier(loss="log_loss", alpha=0.1),
+        LogisticRegression(l1_ratio=0.3, solver="saga", C=0.1),
+    ):
+        yield StabilityOutputPerturbation(classifier)
+    for regressor in (Ridge(), ElasticNet(), LinearSVR(), SVR(kernel="linear"), SGDRegressor()):
+        yield StabilityOutputPerturbation(regressor, y_bound=5.0, delta=1e-6)
+
+
+#: As `ESTIMATORS`, of those that transform rows and have no loss.
+TRANSFORMERS = (
+    PrivatePCA(),
+    PrivateSelectKBest(),
+    # scikit-learn's checks seed a parameter called random_state, but none of a nested estimator.
+    PrivateSelectFromModel(PrivateElasticNetClassifier(threshold="auto", random_state=0)),
+)
+
+
+def transformers():
+    """Transformers that learn from private rows: the defaults first, then each way to centre."""
+    yield from TRANSFORMERS
+    yield PrivatePCA(1, neighbours="replace-one", center=0.5, epsilon=5.0)
+    yield PrivatePCA(center="private")
+    yield PrivateSelectKBest("product", k=1, y_range=(-5.0, 5.0), delta=0.0)
+    yield PrivateSelectKBest(mechanism="gaussian", value_range=None, row_norm=2.0)
 
 
 def private_sgd():
@@ -54,3 +112,18 @@ def private_sgd():
         yield SparseDPSGDClassifier(sampling=sampling)
     yield SparseDPSGDClassifier(loss="squared_hinge", optimizer="adam")
     yield SparseDPSGDRegressor(alpha=0.1, fit_intercept=False)
+
+
+def stable_sgd():
+    """Stable SGD: the defaults first, then each loss and each of the choices."""
+    yield StableSGDClassifier()
+    yield StableSGDRegressor()
+    for loss in ("huber_hinge", "hinge", "squared_hinge"):
+        yield StableSGDClassifier(loss, average="suffix", l1_ratio=0.3)
+    yield StableSGDRegressor("squared_error", y_bound=5.0, batch_size=3)
+    yield StableSGDRegressor("absolute_error", noise="gaussian", delta=1e-6)
+    yield StableSGDClassifier(learning_rate=ConstantStep(0.5), participation=SomePasses(0.5))
+    yield StableSGDClassifier(learning_rate="optimal", alpha=0.1, projection=Ball(3.0))
+    yield StableSGDClassifier(
+        learning_rate="invscaling", eta0=0.5, participation=ExampleDropout(0.1), n_epochs=2
+    )

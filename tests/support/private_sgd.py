@@ -8,6 +8,7 @@ import numpy as np
 from skdp.mechanisms.statistics import SparseSum
 from skdp.training.glm import GlmGradients
 from skdp.training.linear_run import LinearRun
+from skdp.training.mlp_gradients import MlpGradients
 
 
 @contextmanager
@@ -48,6 +49,23 @@ def null_record(row=0):
     finally:
         for name, original in originals.items():
             setattr(GlmGradients, name, original)
+
+
+@contextmanager
+def null_network_record(row=0):
+    """Replace a record by the null record: it keeps its place in batches and has no gradient."""
+    original = MlpGradients._squared_gradients
+
+    def nulled(self, rows, outputs, errors):
+        squares = original(self, rows, outputs, errors)
+        squares[rows == row] = np.inf
+        return squares
+
+    MlpGradients._squared_gradients = nulled
+    try:
+        yield
+    finally:
+        MlpGradients._squared_gradients = original
 
 
 @dataclass

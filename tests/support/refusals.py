@@ -10,6 +10,7 @@ from skdp.linear_model import (
     SparseDPSGDClassifier,
     SparseDPSGDRegressor,
 )
+from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
 from skdp.privacy import InMemoryLedger, Neighbours
 
 #: Planted in the data; no message may repeat it, in any of these spellings.
@@ -30,9 +31,12 @@ WEIGHTED = pytest.mark.parametrize(
 )
 ALL = pytest.mark.parametrize(
     "estimator",
-    [CLASSIFIER, REGRESSOR, SparseDPSGDClassifier(), SparseDPSGDRegressor()],
-    ids=["classifier", "regressor", "SGD classifier", "SGD regressor"],
-)
+    [
+        CLASSIFIER, REGRESSOR, SparseDPSGDClassifier(), SparseDPSGDRegressor(),
+        PrivateMLPClassifier(), PrivateMLPRegressor(),
+    ],
+    ids=["classifier", "regressor", "SGD classifier", "SGD regressor", "network", "net regressor"],
+)  # fmt: skip
 
 
 def said(error):

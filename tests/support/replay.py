@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from skdp.mechanisms import Mechanism
 from skdp.mechanisms.statistics import SparseSum
@@ -105,6 +105,12 @@ def same(first, second):
             and first.dtype == second.dtype
             and np.array_equal(first, second)
         )
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, BaseEstimator):
+        one, other = vars(first), getattr(second, "__dict__", {})
+        alike = type(first) is type(second) and one.keys() == other.keys()
+        return alike and all(same(one[name], other[name]) for name in one)
     if hasattr(first, "to_dict"):
         return first.to_dict() == second.to_dict()
     return type(first) is type(second) and first == second

@@ -1,4 +1,4 @@
-"""From scores of linear models to classes and probabilities."""
+"""From scores to classes and probabilities."""
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax
@@ -8,7 +8,7 @@ from sklearn.utils.metaestimators import available_if
 
 
 def _has_probabilities(model):
-    if model.loss == "log_loss":
+    if getattr(model, "loss", "log_loss") == "log_loss":
         return True
     raise AttributeError(f"Probabilities need loss='log_loss'; this model has loss={model.loss!r}.")
 

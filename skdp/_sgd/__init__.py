@@ -1,0 +1,1 @@
+"""What all estimators that are trained by private SGD share."""

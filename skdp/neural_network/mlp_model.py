@@ -1,0 +1,112 @@
+"""What the private classifier and the private regressor share."""
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from skdp._admission import Interval, StrOptions, admit_new_rows, admit_training
+from skdp._sgd.model import PrivateSGD
+from skdp.neural_network.mlp_settings import OPTIMIZERS, mlp_run, network_of
+from skdp.records import canonical_rows
+from skdp.training.mlp_activations import ACTIVATIONS
+from skdp.training.mlp_network import Layer
+
+#: Values of the widest layer that are kept at a time when predicting.
+_ELEMENTS = 2**22
+
+
+class PrivateMLP(PrivateSGD):
+    """Network whose weights are the outcome of a private training run."""
+
+    _parameter_constraints = {  # noqa: RUF012  (scikit-learn's convention)
+        **PrivateSGD._parameter_constraints,
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+        "max_grad_norm": [StrOptions({"auto"}), Interval(Real, 1e-12, 1e12, closed="both")],
+        "optimizer": [StrOptions(set(OPTIMIZERS))],
+        "momentum": [Interval(Real, 0, 1, closed="left")],
+        "validation_data": [tuple, list, None],
+    }
+
+    def _run(self, shape, task, *, sampler, n_runs):
+        self._refuse_idle_validation_data()
+        if self.validation_data is not None:
+            self._validation_records(task)  # refused before anything is spent
+        return mlp_run(self, *shape, task.loss, sampler=sampler, n_runs=n_runs)
+
+    def _refuse_idle_validation_data(self):
+        adaptive = getattr(self.noise_schedule, "adaptive", False)
+        if self.validation_data is not None and not adaptive:
+            raise ValueError(
+                "validation_data is set, but only a schedule such as ValidationDecay uses it."
+            )
+        if self.validation_data is None and adaptive:
+            raise ValueError(
+                f"{type(self.noise_schedule).__name__} needs validation_data=(X_val, y_val), which "
+                "must be public."
+            )
+
+    def _validation_records(self, task):
+        rows, labels = admit_training(
+            self, *self.validation_data, y_numeric=self._y_numeric, reset=False, min_samples=1
+        )
+        return canonical_rows(rows), self._task(labels, task.classes).targets
+
+    def _released(self, run, X, task, start, rng, progress):
+        for name in ("validation_scores_", "noise_multipliers_"):
+            vars(self).pop(name, None)
+        if not run.plan.noise.adaptive:
+            return run.train(X, task.targets, task.loss, start, rng, progress)
+        rows, targets = self._validation_records(task)
+
+        def score(parameters):
+            outputs = outputs_of(run.network, run.network.layers(parameters), rows)
+            return self._validation_score(outputs, targets)
+
+        found = run.train_adaptively(X, task.targets, task.loss, start, rng, progress, score)
+        self.validation_scores_, self.noise_multipliers_ = found.scores, found.multipliers
+        self._n_steps_made = found.n_steps
+        return found.parameters
+
+    def _store(self, run, statement, classes, released):
+        self._store_facts(run, statement, classes)
+        self.n_steps_ = vars(self).pop("_n_steps_made", self.n_steps_)
+        self.max_grad_norm_ = run.plan.max_grad_norm
+        layers = run.network.layers(released)
+        self.coefs_ = [layer.weights.copy() for layer in layers]
+        self.intercepts_ = [layer.biases.copy() for layer in layers]
+        self.n_layers_ = len(run.network.sizes)
+        self.n_outputs_ = run.network.sizes[-1]
+
+    def _flat_parameters(self):
+        return np.concatenate([array.ravel() for array in (*self.coefs_, *self.intercepts_)])
+
+    def _scores(self, X):
+        """Return the outputs before the last activation, shape (n_samples, n_outputs)."""
+        rows = canonical_rows(admit_new_rows(self, X))
+        network = network_of(self, self.n_features_in_, self.n_outputs_)
+        layers = [Layer(*both) for both in zip(self.coefs_, self.intercepts_, strict=True)]
+        return outputs_of(network, layers, rows)
+
+    def _as_plain(self, model):
+        """Give a scikit-learn network the released weights."""
+        model.set_params(activation=self.activation, hidden_layer_sizes=self.hidden_layer_sizes)
+        model.coefs_ = [coef.copy() for coef in self.coefs_]
+        model.intercepts_ = [intercept.copy() for intercept in self.intercepts_]
+        model.n_layers_, model.n_outputs_ = self.n_layers_, self.n_outputs_
+        model.out_activation_ = self.out_activation_
+        model.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
+        return model
+
+
+def outputs_of(network, layers, rows):
+    """Return the outputs of a network, shape (n_samples, n_outputs), some rows at a time."""
+    size = max(1, _ELEMENTS // max(network.sizes))
+    with np.errstate(all="ignore"):
+        parts = [
+            network.outputs(layers, rows[start : start + size])[-1]
+            for start in range(0, rows.shape[0], size)
+        ]
+    return np.concatenate(parts)

@@ -1,0 +1,88 @@
+"""From the parameters of a private network to the objects that run: the border of strings."""
+
+from functools import partial
+
+from skdp._sgd.settings import (
+    UNAMPLIFIED,
+    calibrated_plan,
+    refuse_idle_batch_size,
+    sampler_and_facts,
+)
+from skdp.privacy import Neighbours
+from skdp.training import SGD, Adam, AllCoordinates, Momentum
+from skdp.training.mlp_activations import ACTIVATIONS
+from skdp.training.mlp_automatic import NetworkFacts
+from skdp.training.mlp_network import Network
+from skdp.training.mlp_run import MlpRun
+
+OPTIMIZERS = ("sgd", "momentum", "adam")
+
+
+def mlp_run(model, n_records, n_features, loss, *, sampler=None, n_runs=1):
+    """Return the calibrated run of a network for data of this public shape.
+
+    Everything here follows from parameters and public facts; what has no theorem is refused.
+    """
+    refuse_idle_batch_size(model)
+    network = network_of(model, n_features, loss.n_outputs)
+    budget = model._budget()
+
+    def facts_of(n):
+        return NetworkFacts(
+            n_records=n,
+            size=network.n_parameters,
+            width=max(network.sizes[1:-1], default=1),
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            n_runs=n_runs,
+            amplified=model.sampling not in UNAMPLIFIED,
+        )
+
+    sampler, facts = sampler_and_facts(model, facts_of, n_records, sampler)
+    _refuse_private_size(sampler)
+    auto = model.max_grad_norm == "auto"
+    clip = facts.max_grad_norm() if auto else model._number("max_grad_norm")
+    plan = calibrated_plan(model, sampler, facts, AllCoordinates(), clip, n_runs)
+    optimizer, rate = _optimizer(model, facts, plan)
+    run = MlpRun(
+        plan=plan,
+        optimizer=optimizer,
+        learning_rate=rate,
+        decay=model._number("alpha"),
+        average=model.average,
+        n_free=network.n_biases,
+        network=network,
+    )
+    run.refuse_inexact_sums()
+    return run
+
+
+def network_of(model, n_features, n_outputs):
+    """Return the shapes of a network."""
+    hidden = model.hidden_layer_sizes
+    sizes = tuple(hidden) if hasattr(hidden, "__iter__") else (hidden,)
+    if any(isinstance(size, bool) or int(size) != size or size < 1 for size in sizes):
+        raise ValueError(f"hidden_layer_sizes must be whole numbers above 0, got {hidden!r}.")
+    return Network((n_features, *map(int, sizes), n_outputs), ACTIVATIONS[model.activation])
+
+
+def _refuse_private_size(sampler):
+    if sampler.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
+        raise ValueError(
+            "A network has no guarantee for add-or-remove-one: a row more or less moves the "
+            "others of its batch to other places, which changes the last bits of what matrix "
+            "products compute for them. Use zero-out, the default."
+        )
+
+
+def _optimizer(model, facts, plan):
+    """Return the maker of the optimiser and the step size."""
+    plain = facts.learning_rate(plan.max_grad_norm, plan.n_steps)
+    if model.optimizer == "momentum":
+        momentum = model._number("momentum")
+        maker, rate = partial(Momentum, momentum=momentum), (1 - momentum) * plain
+    elif model.optimizer == "adam":
+        maker, rate = Adam, facts.adaptive_rate()
+    else:
+        maker, rate = SGD, plain
+    return maker, rate if model.learning_rate == "auto" else model._number("learning_rate")

@@ -1,0 +1,71 @@
+"""A training run of a network."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+from skdp._random import RandomSource
+from skdp.objectives.losses import Loss
+from skdp.training.adaptive_run import AdaptiveRun, adaptive_dpsgd
+from skdp.training.gradients import Array
+from skdp.training.mlp_gradients import MlpGradients, summation_depth
+from skdp.training.mlp_network import Network
+from skdp.training.mlp_rounding import refuse_coarse_sums
+from skdp.training.private_loop import Progress, dpsgd
+from skdp.training.run import TrainingRun
+
+__all__ = ["MlpRun"]
+
+
+@final
+@dataclass(frozen=True)
+class MlpRun(TrainingRun):
+    """A run of a network.
+
+    Attributes
+    ----------
+    network : Network
+        Shapes and activation.
+    """
+
+    network: Network
+
+    def refuse_inexact_sums(self) -> None:
+        super().refuse_inexact_sums()
+        n_records = self.plan.sampler.public_size
+        depth = summation_depth(self.network, n_records)
+        coarsest = self.plan.step_at(max(self.plan.multipliers()))
+        for norm, grid in coarsest.sums:
+            refuse_coarse_sums(norm, grid, self.plan.size, n_records, depth)
+
+    def train(
+        self,
+        X: Any,
+        targets: Array,
+        loss: Loss,
+        start: Array | None,
+        rng: RandomSource,
+        progress: Progress | None = None,
+    ) -> Array:
+        """Return the released parameters, flat; `start` is where to begin, None for afresh."""
+        gradients = MlpGradients(X, targets, loss, self.network)
+        optimizer = self.optimizer(self.descent, self._beginning(start, rng))
+        return dpsgd(self.plan, gradients, optimizer, rng, progress)
+
+    def train_adaptively(
+        self,
+        X: Any,
+        targets: Array,
+        loss: Loss,
+        start: Array | None,
+        rng: RandomSource,
+        progress: Progress | None,
+        score: Callable[[Array], float],
+    ) -> AdaptiveRun:
+        """Return the last iterate of a run whose noise depends on `score` of the iterates."""
+        gradients = MlpGradients(X, targets, loss, self.network)
+        optimizer = self.optimizer(self.descent, self._beginning(start, rng))
+        return adaptive_dpsgd(self.plan, gradients, optimizer, rng, progress, score)
+
+    def _beginning(self, start: Array | None, rng: RandomSource) -> Array:
+        return self.network.initial(rng.spawn()) if start is None else start

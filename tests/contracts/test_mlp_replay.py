@@ -1,0 +1,212 @@
+"""Record and replay of private networks: only releases see data, and each moves by its bound."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
+from skdp.privacy import Neighbours
+from skdp.training import PoissonSampler, ShuffledBatches
+from skdp.training.mlp_gradients import MlpGradients
+from skdp.training.steps import DenseStep
+from tests.support.private_sgd import null_network_record
+from tests.support.replay import violations
+
+N, D = 12, 5
+KINDS = ("random", "huge", "not finite", "empty", "alone", "kinks")
+SEED = 11
+
+
+def rows_of(kind, rng):
+    X = np.where(rng.random((N, D)) < 0.5, rng.normal(size=(N, D)), 0.0)
+    if kind == "huge":
+        X[0] = 1e200
+    if kind == "not finite":
+        X[0] = np.array([1.7e308, -1.7e308, 1.7e308, 1e-308, 3.0])
+    if kind == "empty":
+        X[0] = 0.0
+    if kind == "alone":
+        X[1:] = 0.0
+    if kind == "kinks":
+        X = np.sign(X)
+    return X
+
+
+def pair(kind, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y = rows_of(kind, rng), rng.integers(2, size=N)
+    X_other, y_other = X.copy(), y.copy()
+    X_other[0], y_other[0] = -3 * rng.normal(size=D), 1 - y[0]
+    return (X, y), (X_other, y_other)
+
+
+def make(**parameters):
+    given = {
+        "hidden_layer_sizes": (4, 3), "epsilon": 2.0, "delta": 1e-3, "n_epochs": 2,
+        "classes": (0, 1), "random_state": SEED,
+    }  # fmt: skip
+    if not {"batch_size", "sampling"} & set(parameters):
+        given["batch_size"] = 5
+    return PrivateMLPClassifier(**{**given, **parameters})
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sampling", ["poisson", "shuffled", "full"])
+def test_a_null_record_shows_in_nothing_but_the_releases(sampling, dtype, storage):
+    for kind in KINDS:
+        (X, y), _ = pair(kind)
+        with np.errstate(over="ignore"):
+            rows = np.clip(X, -3e38, 3e38).astype(dtype)
+        size = {} if sampling == "full" else {"batch_size": 5}
+        model = make(sampling=sampling, **size)
+        data = (storage(rows), y)
+        assert violations(model, data, data, around_neighbour=null_network_record) == [], kind
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        "fixed_size",
+        PoissonSampler(5 / N, 5.0, Neighbours.REPLACE_ONE),
+        ShuffledBatches(5, N, Neighbours.REPLACE_ONE),
+    ],
+    ids=["fixed size", "poisson", "shuffled"],
+)
+def test_a_replaced_record_shows_in_nothing_but_the_releases(sampling, storage):
+    size = {"batch_size": 5} if isinstance(sampling, str) else {}
+    for kind in KINDS:
+        first, second = ((storage(X), y) for X, y in pair(kind))
+        assert violations(make(sampling=sampling, **size), first, second) == [], kind
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"optimizer": "adam"},
+        {"optimizer": "sgd", "average": False},
+        {"alpha": 0.2},
+        {"activation": "tanh", "max_grad_norm": 0.01},
+        {"activation": "logistic", "hidden_layer_sizes": 3},
+        {"activation": "identity", "hidden_layer_sizes": ()},
+        {"classes": (0, 1, 2)},
+    ],
+    ids=str,
+)
+def test_other_options_show_nothing_either(parameters):
+    for kind in KINDS:
+        data, _ = pair(kind)
+        found = violations(make(**parameters), data, data, around_neighbour=null_network_record)
+        assert found == [], kind
+
+
+def test_nor_do_regression_and_blocks():
+    X, y = pair("random")[0]
+    regression = PrivateMLPRegressor(
+        epsilon=2.0, delta=1e-3, n_epochs=2, batch_size=5, random_state=SEED
+    )
+    data = (X, 1e6 * y)
+    assert violations(regression, data, data, around_neighbour=null_network_record) == []
+    data = (X, y, np.arange(N) % 3)
+    model = make(batch_size="auto")
+    assert violations(model, data, data, around_neighbour=null_network_record) == []
+
+
+def test_nor_does_a_large_batch_of_records_at_kinks():
+    """Thousands of roundings, and clips at which a second one would show."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-1, 2, size=(3000, 8)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int)
+    model = make(sampling="full", n_epochs=3, delta=1e-5, max_grad_norm=0.05)
+    assert violations(model, (X, y), (X, y), around_neighbour=null_network_record) == []
+    other = X.copy()
+    other[0] = -7.0
+    sampling = ShuffledBatches(1500, 3000, Neighbours.REPLACE_ONE)
+    model = make(sampling=sampling, n_epochs=2, delta=1e-5, max_grad_norm=0.05)
+    assert violations(model, (X, y), (other, y)) == []
+
+
+class TestPlantedBugs:
+    """What replay must see."""
+
+    def found(self, **parameters):
+        data, _ = pair("random")
+        model = make(max_grad_norm=0.01, **parameters)
+        return violations(model, data, data, around_neighbour=null_network_record)
+
+    def test_without_a_bug_there_is_nothing(self):
+        assert self.found() == []
+
+    def test_each_layer_clipped_alone_and_charged_once(self, monkeypatch):
+        def layer_by_layer(self, rows, outputs, errors, limit):
+            gone = ~np.isfinite(self._squared_gradients(rows, outputs, errors))
+            for place, delta in enumerate(errors):
+                if place == 0:
+                    entering = self._squared_norms[rows]
+                else:
+                    entering = (outputs[place] ** 2).sum(axis=1)
+                norms = np.sqrt((entering + 1) * (delta**2).sum(axis=1))
+                factors = np.minimum(1, limit / np.maximum(norms, 1e-300))
+                errors[place] = delta * np.where(gone, 0, factors)[:, None]
+
+        monkeypatch.setattr(MlpGradients, "_clip", layer_by_layer)
+        assert any("input moved by 1." in sentence for sentence in self.found())
+
+    def test_biases_left_out_of_the_norm(self, monkeypatch):
+        true = MlpGradients._squared_gradients
+
+        def without_biases(self, rows, outputs, errors):
+            return true(self, rows, outputs, errors) - sum((d**2).sum(axis=1) for d in errors)
+
+        monkeypatch.setattr(MlpGradients, "_squared_gradients", without_biases)
+        assert any("input moved by" in sentence for sentence in self.found())
+
+    def test_sums_that_are_not_clipped(self, monkeypatch):
+        monkeypatch.setattr("skdp.training.mlp_gradients.record_norm", lambda norm, *_: 100 * norm)
+        assert any("input moved by" in sentence for sentence in self.found())
+
+    def test_division_by_the_number_of_records_that_are_not_null(self, monkeypatch):
+        true, gone = DenseStep.release, []
+
+        def divided(self, batch, rng):
+            here = batch.rows[batch.rows != 0] if gone else batch.rows
+            return true(self, batch, rng) / max(1, len(here))
+
+        @contextmanager
+        def without_the_record():
+            gone.append(True)
+            with null_network_record():
+                yield
+
+        monkeypatch.setattr(DenseStep, "release", divided)
+        data, _ = pair("random")
+        found = violations(make(), data, data, around_neighbour=without_the_record)
+        assert "attribute coefs_ changed" in found
+
+    def test_rows_that_are_dropped_because_of_their_values(self, monkeypatch):
+        """The batch then has another shape, and the others other places."""
+        true = MlpGradients._add
+
+        def dropping(self, rows, layers, limit, sums):
+            true(self, rows[self._squared_norms[rows] < 1e10], layers, limit, sums)
+
+        monkeypatch.setattr(MlpGradients, "_add", dropping)
+        rng = np.random.default_rng(1)
+        X, y = rng.normal(size=(300, 90)), rng.integers(2, size=300)
+        other = X.copy()
+        other[0] = 1e10
+        sampling = ShuffledBatches(300, 300, Neighbours.REPLACE_ONE)
+        model = make(sampling=sampling, hidden_layer_sizes=(65,), n_epochs=1)
+        shapes = []
+        outputs = MlpGradients._slopes
+
+        def watched(self, scores, rows):
+            shapes.append(scores.shape)
+            return outputs(self, scores, rows)
+
+        monkeypatch.setattr(MlpGradients, "_slopes", watched)
+        violations(model, (X, y), (other, y))
+        assert len(set(shapes)) == 2

@@ -1,0 +1,383 @@
+"""PrivateMLPClassifier and PrivateMLPRegressor: what they learn, say and refuse."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from dp_accounting import dp_event
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
+from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
+from skdp.privacy import InMemoryLedger, Neighbours
+from skdp.privacy.accounting import epsilon_of
+from skdp.training import ConstantNoise, PoissonSampler, ShuffledBatches, ValidationDecay
+
+N, D = 2000, 4
+rng = np.random.default_rng(7)
+X = rng.uniform(-1, 1, size=(N, D))
+y = (X[:, 0] * X[:, 1] > 0).astype(int)  # no line tells these apart
+WAVE = np.abs(X[:, 0]) - 0.5 * X[:, 1]
+SAMPLINGS = ("poisson", "shuffled", "fixed_size", "full")
+GENEROUS = {"epsilon": 1e3, "delta": 1e-5, "classes": (0, 1), "hidden_layer_sizes": (32,)}
+QUICK = {"epsilon": 3.0, "delta": 1e-5, "hidden_layer_sizes": (8,), "n_epochs": 2}
+
+
+def weights(model):
+    return np.concatenate([a.ravel() for a in (*model.coefs_, *model.intercepts_)])
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, sp.csr_array])
+def test_every_sampling_learns_what_no_line_tells_apart_dense_and_sparse(sampling, container):
+    model = PrivateMLPClassifier(**GENEROUS, sampling=sampling, n_epochs=60)
+    assert model.fit(container(X), y).score(container(X), y) > 0.9
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
+def test_every_activation_learns_but_a_network_without_one_is_linear(activation):
+    rate = 5.0 if activation == "logistic" else 0.5
+    model = PrivateMLPClassifier(**GENEROUS, activation=activation, n_epochs=60, learning_rate=rate)
+    score = model.fit(X, y).score(X, y)
+    assert score < 0.65 if activation == "identity" else score > 0.85
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"optimizer": "sgd"},
+        {"optimizer": "adam"},
+        {"momentum": 0.0, "learning_rate": 2.0},
+        {"average": False},
+        {"alpha": 1e-4},
+        {"hidden_layer_sizes": (16, 8)},
+        {"hidden_layer_sizes": 32},
+        {"hidden_layer_sizes": np.array([32])},
+    ],
+    ids=str,
+)
+def test_every_option_learns(parameters):
+    model = PrivateMLPClassifier(**{**GENEROUS, "n_epochs": 60, **parameters})
+    assert model.fit(X, y).score(X, y) > 0.85
+
+
+def test_many_classes_at_once():
+    digits, labels = load_digits(return_X_y=True)
+    model = PrivateMLPClassifier(epsilon=3.0, delta=1e-5, classes=range(10))
+    model.fit(digits / 16, labels)
+    assert [c.shape for c in model.coefs_] == [(64, 100), (100, 10)]
+    assert [b.shape for b in model.intercepts_] == [(100,), (10,)]
+    assert (model.n_layers_, model.n_outputs_, model.out_activation_) == (3, 10, "softmax")
+    assert model.score(digits / 16, labels) > 0.7
+    probabilities = model.predict_proba(digits / 16)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(
+        model.classes_[probabilities.argmax(axis=1)], model.predict(digits / 16)
+    )
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 1000.0])
+def test_regression_of_labels_of_any_declared_scale(scale):
+    model = PrivateMLPRegressor(epsilon=30.0, delta=1e-5, y_bound=1.5 * scale)
+    assert model.fit(X, scale * WAVE).score(X, scale * WAVE) > 0.8
+    assert (model.n_outputs_, model.out_activation_) == (1, "identity")
+
+
+def test_labels_beyond_the_bound_count_as_the_bound():
+    given = {**QUICK, "random_state": 0, "y_bound": 0.2}
+    first, second = (
+        PrivateMLPRegressor(**given).fit(X, labels) for labels in (WAVE, np.clip(WAVE, -0.2, 0.2))
+    )
+    np.testing.assert_array_equal(weights(first), weights(second))
+
+
+def test_there_is_no_trace_of_a_run_in_a_fitted_model():
+    model = PrivateMLPClassifier(**QUICK).fit(X, y)
+    public = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    assert public == {
+        "classes_", "coefs_", "intercepts_", "n_layers_", "n_outputs_", "out_activation_",
+        "n_features_in_", "privacy_", "noise_multiplier_", "max_grad_norm_", "learning_rate_",
+        "batch_size_", "n_steps_",
+    }  # fmt: skip
+
+
+def test_settings_that_were_used_are_public_facts():
+    model = PrivateMLPClassifier().fit(X, y)
+    other = PrivateMLPClassifier(classes=(0, 1)).fit(-7 * X, np.zeros(N, dtype=int))
+    for name in ("noise_multiplier_", "n_steps_", "batch_size_", "learning_rate_"):
+        assert getattr(model, name) == getattr(other, name)
+
+
+def test_the_weights_begin_at_random_and_know_no_data():
+    kwargs = {**QUICK, "classes": (0, 1), "learning_rate": 1e-12}
+    first, same, other = (
+        weights(PrivateMLPClassifier(**kwargs, random_state=seed).fit(rows, y))
+        for seed, rows in ((0, X), (0, -X), (1, X))
+    )
+    np.testing.assert_allclose(first, same, atol=1e-9)
+    assert np.abs(first - other).max() > 0.1
+
+
+class TestStatement:
+    def test_names_the_event_that_ran(self):
+        model = PrivateMLPClassifier(
+            epsilon=1.0, delta=1e-5, n_epochs=4, batch_size=100, hidden_layer_sizes=(8,)
+        ).fit(X, y)
+        event = model.privacy_.event
+        assert isinstance(event, dp_event.SelfComposedDpEvent)
+        assert event.count == model.n_steps_ == 80
+        assert event.event.sampling_probability == 100 / N
+        assert 0.99 < epsilon_of(event, 1e-5) <= 1.0
+        assert any("intercept included, is clipped" in a for a in model.privacy_.assumptions)
+        assert model.privacy_.explain()
+
+    @pytest.mark.parametrize(
+        ("sampling", "neighbours"),
+        [
+            ("poisson", "zero-out"),
+            ("shuffled", "zero-out"),
+            ("full", "zero-out"),
+            ("fixed_size", "replace-one"),
+            (PoissonSampler(0.05, 100.0, Neighbours.REPLACE_ONE), "replace-one"),
+            (ShuffledBatches(100, N, Neighbours.REPLACE_ONE), "replace-one"),
+        ],
+    )
+    def test_names_the_relation_of_the_sampler(self, sampling, neighbours):
+        model = PrivateMLPClassifier(**QUICK, sampling=sampling).fit(X, y)
+        assert model.privacy_.neighbours.value == neighbours
+
+    def test_of_declared_classes_says_so(self):
+        declared, read = (
+            PrivateMLPClassifier(**QUICK, classes=classes).fit(X, y).privacy_.assumptions
+            for classes in ((0, 1), None)
+        )
+        assert any("was declared" in fact for fact in declared)
+        assert any("taken from y" in fact for fact in read)
+
+
+class TestRefusals:
+    """Before anything is spent."""
+
+    def refused(self, match, error=ValueError, estimator=PrivateMLPClassifier, **parameters):
+        ledger = InMemoryLedger(100.0, 1e-2, Neighbours.ZERO_OUT)
+        model = estimator(ledger=ledger, **parameters)
+        with pytest.raises(error, match=match):
+            model.fit(X, y)
+        assert ledger.history == ()
+        assert not hasattr(model, "coefs_")
+
+    def test_of_a_private_number_of_rows(self):
+        sampling = PoissonSampler(0.05, 100.0, Neighbours.ADD_OR_REMOVE_ONE)
+        self.refused("no guarantee for add-or-remove-one", sampling=sampling)
+
+    def test_of_noise_whose_grid_is_too_coarse_for_so_many_weights(self):
+        self.refused(
+            "Take fewer hidden units or raise epsilon", epsilon=1e-4, hidden_layer_sizes=(300, 300)
+        )
+
+    @pytest.mark.parametrize("sizes", [(0,), (-1,), (2.5,), (True,), 0, ("3",)])
+    def test_of_layers_without_units(self, sizes):
+        self.refused("hidden_layer_sizes", hidden_layer_sizes=sizes)
+
+    def test_of_delta_zero(self):
+        self.refused("delta", delta=0.0)
+
+    def test_of_a_step_that_turns_weights_around(self):
+        self.refused("alpha times the learning rate", alpha=2.0, learning_rate=0.5)
+
+    def test_of_a_batch_larger_than_the_table(self):
+        self.refused("larger than the number of rows", batch_size=2001)
+
+    def test_of_labels_that_were_not_declared(self):
+        self.refused("outside of the declared classes", classes=[0, 2])
+
+    def test_of_validation_data_that_nothing_uses(self):
+        self.refused("only a schedule such as ValidationDecay", validation_data=(X, y))
+
+    def test_of_a_schedule_without_validation_data(self):
+        self.refused("needs validation_data", noise_schedule=ValidationDecay(None, None))
+
+    def test_of_validation_data_that_does_not_fit(self):
+        schedule = ValidationDecay(None, None)
+        for data in ((X[:, :2], y), (X, y + 1), (X, None)):
+            self.refused(None, noise_schedule=schedule, validation_data=data, classes=(0, 1))
+
+    def test_of_what_the_ledger_cannot_afford(self):
+        ledger = InMemoryLedger(0.5, 1e-5, Neighbours.ZERO_OUT)
+        with pytest.raises(BudgetExceededError):
+            PrivateMLPClassifier(ledger=ledger).fit(X, y)
+        assert ledger.history == ()
+
+
+def test_a_delta_that_one_published_row_would_keep_warns():
+    with pytest.warns(PrivacyLeakWarning, match=r"delta=0.001 is at least 1 / n_samples = 0.0005"):
+        PrivateMLPClassifier(**{**QUICK, "delta": 1e-3}).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PrivateMLPClassifier(**QUICK).fit(X, y)
+
+
+def test_blocks_take_turns_and_a_row_pays_for_its_own():
+    blocks = np.array(["a", "b", "c", "d"])[np.arange(N) % 4]
+    model = PrivateMLPClassifier(**GENEROUS, n_epochs=60).fit(X, y, blocks=blocks)
+    assert model.n_steps_ == 240
+    assert model.privacy_.event.count == 60
+    assert model.score(X, y) > 0.85
+
+
+class TestChunks:
+    def chunks(self):
+        return [(X[i : i + 500], y[i : i + 500]) for i in range(0, N, 500)]
+
+    def make(self, **parameters):
+        given = {**QUICK, "classes": [0, 1], "batch_size": 50, "delta": 1e-4}
+        return PrivateMLPClassifier(**{**given, **parameters})
+
+    def test_that_are_disjoint_are_learnt_for_the_price_of_one(self):
+        ledger = InMemoryLedger(1e4, 1e-2, Neighbours.ZERO_OUT)
+        model = self.make(
+            epsilon=1e3, n_epochs=20, hidden_layer_sizes=(32,), ledger=ledger, learning_rate=0.3
+        )
+        for rows, labels in self.chunks() * 2:
+            model.partial_fit(rows, labels)
+        assert model.score(X, y) > 0.85
+        assert ledger.spent == (1e3, 1e-4)
+
+    def test_over_the_same_records_compose_and_end(self):
+        model = self.make(chunks="same", n_partial_fits=2)
+        once = self.make().fit(*self.chunks()[0])
+        for _ in range(2):
+            model.partial_fit(*self.chunks()[0])
+        assert model.privacy_.event.count == 2
+        assert model.noise_multiplier_ > once.noise_multiplier_
+        with pytest.raises(BudgetExceededError, match="n_partial_fits=2"):
+            model.partial_fit(*self.chunks()[0])
+
+    def test_go_on_where_the_last_one_ended(self):
+        kwargs = {"epsilon": 1e3, "learning_rate": 1e-12}
+        model = self.make(**kwargs).partial_fit(*self.chunks()[0])
+        before = weights(model)
+        np.testing.assert_allclose(weights(model.partial_fit(*self.chunks()[1])), before, atol=1e-9)
+        regressor = PrivateMLPRegressor(**QUICK, y_bound=30.0, learning_rate=1e-12)
+        before = weights(regressor.partial_fit(X, WAVE))
+        np.testing.assert_allclose(weights(regressor.partial_fit(X, WAVE)), before, atol=1e-8)
+
+    def test_need_classes_at_first(self):
+        with pytest.raises(ValueError, match="classes must be passed on the first call"):
+            self.make(classes=None).partial_fit(*self.chunks()[0])
+
+    def test_of_other_sizes_cost_the_same(self):
+        model = self.make().partial_fit(*self.chunks()[0])
+        event = model.privacy_.event
+        assert model.partial_fit(X[:123], y[:123]).privacy_.event == event
+        assert np.isfinite(weights(model.partial_fit(X[:1], y[:1]))).all()
+
+
+class TestAdaptiveSchedule:
+    def make(self, **parameters):
+        schedule = ValidationDecay(None, None, period=3, window=2, factor=0.7, threshold=1.0)
+        given = {
+            "epsilon": 3.0, "delta": 1e-5, "hidden_layer_sizes": (8,), "n_epochs": 12,
+            "batch_size": 200, "noise_schedule": schedule, "validation_data": (X[:50], y[:50]),
+            "classes": (0, 1),
+        }  # fmt: skip
+        return PrivateMLPClassifier(**{**given, **parameters})
+
+    @pytest.mark.parametrize("sampling", ["poisson", "shuffled"])
+    def test_decays_on_public_data_and_promises_the_budget(self, sampling):
+        model = self.make(sampling=sampling).fit(X, y)
+        epochs = len(model.noise_multipliers_)
+        assert len(model.validation_scores_) == epochs <= 12
+        assert model.n_steps_ == 10 * epochs
+        assert model.noise_multipliers_[-1] < model.noise_multipliers_[0]
+        assert epsilon_of(model.privacy_.event, 1e-5) <= 3.0
+        assert any("validation data" in fact for fact in model.privacy_.assumptions)
+
+    def test_scores_are_those_of_the_model(self):
+        model = self.make().fit(X, y)
+        assert model.validation_scores_[-1] == model.score(X[:50], y[:50])
+
+    def test_of_regression_and_of_chunks(self):
+        schedule = ValidationDecay(None, None, period=3, window=2, factor=0.7)
+        model = PrivateMLPRegressor(
+            **{**QUICK, "n_epochs": 6}, y_bound=1.5, noise_schedule=schedule,
+            validation_data=(X[:50], WAVE[:50]),
+        )  # fmt: skip
+        model.fit(X, WAVE)
+        assert model.validation_scores_[-1] == pytest.approx(model.score(X[:50], WAVE[:50]))
+        chunked = self.make(batch_size="auto").partial_fit(X, y).partial_fit(X[:1000], y[:1000])
+        assert len(chunked.validation_scores_) > 0
+
+    def test_is_forgotten_by_a_fit_without_one(self):
+        model = self.make().fit(X, y)
+        model.set_params(noise_schedule=None, validation_data=None).fit(X, y)
+        assert not hasattr(model, "validation_scores_")
+
+
+def test_objects_for_strings():
+    sampling = PoissonSampler.of_batch_size(50, N)
+    model = PrivateMLPClassifier(**QUICK, noise_schedule=ConstantNoise(), sampling=sampling)
+    assert model.fit(X, y).n_steps_ == 80
+
+
+def test_float32_rows_change_little():
+    kwargs = {**QUICK, "random_state": 0, "classes": (0, 1)}
+    wide, narrow = (
+        weights(PrivateMLPClassifier(**kwargs).fit(data, y)) for data in (X, X.astype(np.float32))
+    )
+    np.testing.assert_allclose(narrow, wide, atol=1e-3)
+
+
+def test_dense_and_sparse_rows_give_nearly_the_same_model():
+    kwargs = {**QUICK, "random_state": 0, "classes": (0, 1)}
+    rows = np.where(np.abs(X) > 0.4, X, 0)
+    dense, sparse = (
+        weights(PrivateMLPClassifier(**kwargs).fit(data, y)) for data in (rows, sp.csr_matrix(rows))
+    )
+    np.testing.assert_allclose(sparse, dense, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_plain_model_predicts_the_same(n_classes):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    labels = np.array(["x", "y", "z"])[(np.arange(N) + y) % n_classes]
+    model = PrivateMLPClassifier(**{**QUICK, "hidden_layer_sizes": (8, 5)}, activation="tanh")
+    plain = model.fit(frame, labels).to_sklearn()
+    np.testing.assert_array_equal(plain.predict(frame), model.predict(frame))
+    np.testing.assert_allclose(plain.predict_proba(frame), model.predict_proba(frame), atol=1e-12)
+    regression = PrivateMLPRegressor(**QUICK, y_bound=2.0).fit(X, WAVE)
+    np.testing.assert_allclose(regression.to_sklearn().predict(X), regression.predict(X))
+
+
+def test_the_plain_model_is_a_copy():
+    model = PrivateMLPClassifier(**QUICK).fit(X, y)
+    before = weights(model)
+    plain = model.to_sklearn()
+    plain.coefs_[0] += 1
+    plain.intercepts_[0] += 1
+    np.testing.assert_array_equal(weights(model), before)
+
+
+def test_saved_models_predict_the_same_and_leave_seed_and_ledger_behind():
+    model = PrivateMLPClassifier(**QUICK, random_state=5, classes=(0, 1)).partial_fit(X, y)
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.random_state is None
+    assert clone(model).random_state == 5
+
+
+def test_an_absent_class_and_constant_columns_are_no_news():
+    model = PrivateMLPClassifier(**QUICK, classes=(0, 1))
+    for rows in (np.zeros((N, 3)), np.full((N, 3), 1e300), sp.csr_matrix((N, 3))):
+        assert np.isfinite(weights(model.fit(rows, np.zeros(N, dtype=int)))).all()
+
+
+def test_the_bar_shows_steps_epochs_noise_and_epsilon_alone(capsys):
+    PrivateMLPClassifier(**QUICK, batch_size=100, verbose=1).fit(X, y)
+    shown = capsys.readouterr().out
+    assert "step 40 of 40" in shown
+    assert "epoch 2.0, epsilon spent 3, sigma" in shown.replace("\n", " ")
