@@ -40,12 +40,14 @@ BATCH, FEW, MANY = 256, 2, 22
 class Opacus:
     """Another interpreter that runs an epoch whenever it is asked to."""
 
-    def __init__(self, interpreter: str, table: synthetic.Table) -> None:
+    def __init__(
+        self, interpreter: str, table: synthetic.Table, name: str = "opacus_epoch.py", *more: str
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory()
         stored = Path(self._folder.name) / "rows.npz"
         np.savez(stored, X=table.X, y=table.y)
-        script = Path(__file__).with_name("opacus_epoch.py")
-        command = [interpreter, str(script), str(stored), str(BATCH)]
+        script = Path(__file__).with_name(name)
+        command = [interpreter, str(script), str(stored), str(BATCH), *more]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, bufsize=1)
         self.versions = self._process.stdout.readline().strip()
