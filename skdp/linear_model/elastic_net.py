@@ -1,6 +1,5 @@
 """Elastic-net linear classification, released once with noise that hides any one row."""
 
-import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -12,7 +11,7 @@ from skdp._admission import (
     fit_context,
 )
 from skdp._scores import ScoreClassifierMixin
-from skdp._validation import non_negative, positive
+from skdp.linear_model.class_weights import declared_class_weights
 from skdp.linear_model.output_perturbed import (
     OutputPerturbedLinearModel,
     weight_assumptions,
@@ -220,7 +219,7 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
         X, y = admit_training(self, X, y, y_numeric=False)
         classes, places = admit_labels(y, self.classes)
         loss = self._loss_for(len(classes))
-        class_weights = self._declared_class_weights(classes)
+        class_weights = declared_class_weights(self.class_weight, classes)
         largest = 1.0 if class_weights is None else class_weights.max()
         weights = self._record_weights(sample_weight, X)
         if class_weights is not None:
@@ -245,22 +244,6 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
             f"Only binary classification is supported with loss={self.loss!r}. Use loss='log_loss' "
             "for more than two classes."
         )
-
-    def _declared_class_weights(self, classes):
-        if self.class_weight is None:
-            return None
-        if self.class_weight == "balanced":
-            raise ValueError(
-                "class_weight='balanced' computes weights from the class counts, so one record "
-                "changes the weight of all others. Declare a dict of public weights instead."
-            )
-        labels = classes.tolist()
-        if not set(self.class_weight) <= set(labels):
-            raise ValueError("class_weight names a label outside of the classes.")
-        weights = [self.class_weight.get(label, 1.0) for label in labels]
-        non_negative(**{f"class_weight[{k!r}]": w for k, w in zip(labels, weights, strict=True)})
-        positive(largest_class_weight=max(weights))
-        return np.array(weights, dtype=np.float64)
 
     def _class_assumption(self):
         if self.classes is None:
