@@ -98,9 +98,9 @@ def both(used, plan, gradients, descent, start=None):
         (Logistic(), {"dtype": np.float32}, {"average_from": STEPS - 1}, {}),
         (HuberHinge(0.5), {}, {"decay": 0.1}, {}),
         (SquaredHinge(), {}, {"decay": 0.9}, {}),
-        (Huber(1.0), {}, {"rates": 1 / np.arange(1, STEPS + 1)}, {"noise": Halving(4.0)}),
+        (Huber(1.0), {}, {"rates": 1 / np.arange(1, STEPS + 1)}, {"noise": Halving(level=4.0)}),
         (Multinomial(3), {}, {"n_free": 3, "decay": 0.8, "average_from": 0}, {}),
-        (Logistic(), {}, {}, {"sampler": ShuffledBatches(12, N), "noise": Halving(2.0)}),
+        (Logistic(), {}, {}, {"sampler": ShuffledBatches(12, N), "noise": Halving(level=2.0)}),
     ],
 )
 def test_the_same_noise_gives_the_same_bits(

@@ -71,7 +71,7 @@ def test_the_page_lists_the_registry():
 
 def sharp(model):
     """Return a copy that solves as well as it can."""
-    settings = {"tol": 1e-12, "max_iter": 10**6}
+    settings = {"tol": 1e-12, "max_iter": 10**6, "random_state": 0}
     if isinstance(model, SGDClassifier | SGDRegressor):
         return None
     if isinstance(model, LogisticRegression) and model.solver == "lbfgs":
@@ -100,7 +100,9 @@ def reference(case, wrapper, X, y):
             if k in twin().get_params() and hasattr(model, k)
         }
         loss = "hinge" if twin is LinearSVC else "epsilon_insensitive"
-        model = twin(loss=loss, fit_intercept=False, tol=1e-12, max_iter=10**6, **parameters)
+        model = twin(
+            loss=loss, fit_intercept=False, tol=1e-12, max_iter=10**6, random_state=0, **parameters
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return np.atleast_2d(model.fit(X, y).coef_)

@@ -87,7 +87,7 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
     def __init__(
         self,
         hidden_layer_sizes=(100,),
-        activation="tanh",
+        activation="relu",
         *,
         y_bound=1.0,
         epsilon=1.0,
