@@ -419,3 +419,23 @@ def test_an_unfitted_selector_says_so(selector):
 def test_the_noise_floor_of_all_columns_is_zero():
     mechanism, _ = recorded(PrivateSelectKBest(k=D), (X, BINARY))
     assert noise_floor(mechanism) == 0.0
+
+
+def test_numbers_are_not_taken_for_classes_without_a_word():
+    ages = np.arange(18, 78)
+    rows = np.random.default_rng(0).uniform(-1, 1, (60, 4))
+    with pytest.raises(ValueError, match="y_range="):
+        PrivateSelectKBest(k=2).fit(rows, ages)
+    PrivateSelectKBest(k=2, classes=ages).fit(rows, ages)
+    with pytest.raises(ValueError, match="give one of them"):
+        PrivateSelectKBest(k=2, classes=[0, 1], y_range=(0, 1)).fit(rows, ages % 2)
+
+
+def test_a_model_that_cannot_have_weights_is_refused_before_it_spends():
+    from skdp.neural_network import PrivateMLPClassifier
+
+    ledger = InMemoryLedger(1.0, 1e-5, Neighbours.ZERO_OUT)
+    network = PrivateMLPClassifier((3,), n_epochs=1, ledger=ledger)
+    with pytest.raises(ValueError, match="no coef_"):
+        PrivateSelectFromModel(network).fit(np.eye(60, 4), np.arange(60) % 2)
+    assert ledger.history == ()

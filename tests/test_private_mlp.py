@@ -199,7 +199,16 @@ class TestRefusals:
         self.refused("only a schedule such as ValidationDecay", validation_data=(X, y))
 
     def test_of_a_schedule_without_validation_data(self):
-        self.refused("needs validation_data", noise_schedule=ValidationDecay(None, None))
+        self.refused("needs public rows", noise_schedule=ValidationDecay(None, None))
+
+    def test_of_validation_data_from_two_sources_or_of_three_parts(self):
+        schedule = ValidationDecay(X, y)
+        self.refused("given twice", noise_schedule=schedule, validation_data=(X, y))
+        given = {"noise_schedule": ValidationDecay(), "validation_data": (X, y, y)}
+        self.refused("must be a pair", **given)
+
+    def test_of_more_units_than_there_is_memory_for(self):
+        self.refused("no memory for", hidden_layer_sizes=(10**9,), n_epochs=1)
 
     def test_of_validation_data_that_does_not_fit(self):
         schedule = ValidationDecay(None, None)
@@ -275,6 +284,16 @@ class TestChunks:
         event = model.privacy_.event
         assert model.partial_fit(X[:123], y[:123]).privacy_.event == event
         assert np.isfinite(weights(model.partial_fit(X[:1], y[:1]))).all()
+
+
+def test_outputs_beyond_all_numbers_are_scored_without_a_word():
+    """The score of public rows decides about the noise, whatever the weights have come to."""
+    schedule = ValidationDecay(X[:50], X[:50, 0], period=2, window=1)
+    model = PrivateMLPRegressor(
+        (3,) * 30, "identity", epsilon=3.0, delta=1e-5, learning_rate=1e12, n_epochs=4,
+        batch_size=200, noise_schedule=schedule,
+    )  # fmt: skip
+    assert model.fit(X, X[:, 0]).n_steps_ > 0
 
 
 class TestAdaptiveSchedule:

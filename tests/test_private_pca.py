@@ -550,11 +550,20 @@ def test_a_step_that_may_have_learned_from_rows_is_refused_unless_vouched_for():
     with pytest.raises(ValueError, match=r"'standardscaler' \(StandardScaler\) makes no privacy"):
         pipeline_statement(with_scaler)
     said = pipeline_statement(with_scaler, public=["standardscaler"])
-    assert "Step 'standardscaler' learned nothing from private rows." in said.assumptions
+    vouched = "Step {!r} learned nothing from private rows and maps each row by itself."
+    assert vouched.format("standardscaler") in said.assumptions
 
     inner = make_pipeline(PublicRangeScaler((-9.0, 9.0)), RowNormClipper(), FunctionTransformer())
     nested = Pipeline([("first", inner), ("none", "passthrough"), *pipeline().steps]).fit(X, y)
     assert not any("Step" in assumption for assumption in pipeline_statement(nested).assumptions)
+
+    mixes_rows = FunctionTransformer(lambda Z: Z - Z.min(axis=0))
+    within = Pipeline([("inner", Pipeline([("f", mixes_rows)])), *pipeline().steps]).fit(X, y)
+    for public in ((), ("f",)):
+        with pytest.raises(ValueError, match="'inner__f'"):
+            pipeline_statement(within, public=public)
+    said = pipeline_statement(within, public=["inner__f"])
+    assert vouched.format("inner__f") in said.assumptions
 
 
 def test_noise_that_was_seeded_anywhere_is_stated():
@@ -576,3 +585,8 @@ def test_on_images_of_digits_it_keeps_most_of_the_variance():
     V = PrivatePCA(60, epsilon=1.0, delta=1e-5).fit(X).components_
     kept = ((X @ V.T) ** 2).sum() / (X**2).sum()
     assert 0.87 < kept < 0.904
+
+
+def test_a_flag_is_no_centre():
+    with pytest.raises(ValueError, match="'private'"):
+        PrivatePCA(2, center=True).fit(np.eye(20, 4))

@@ -340,3 +340,15 @@ def test_the_bound_is_written_and_read_and_neither_sampled_nor_handed_on():
         accountant_event(event)
     with pytest.raises(UnsupportedEventError, match="mixes"):
         epsilon_of(dp_event.ComposedDpEvent([event, gaussian(1.0, "replace-one")]), 1e-5)
+
+
+def test_a_budget_that_pays_for_no_epoch_is_refused_when_it_is_planned():
+    schedule = ValidationDecay(period=2, window=1, head_start=0.1)
+    with pytest.raises(ValueError, match="raise head_start"):
+        plan_of(schedule, ShuffledBatches(20, 100), 12).calibrated(BUDGET)
+
+
+def test_nothing_decays_before_there_is_an_accuracy():
+    schedule = ValidationDecay(period=1, window=1, factor=0.5, level=8.0)
+    assert schedule.multiplier_after([]) == 8.0
+    assert schedule.multiplier_after([0.0]) == 4.0

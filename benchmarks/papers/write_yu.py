@@ -51,17 +51,23 @@ def table(cells: dict[Cell, list[dict[str, str]]]) -> str:
         shown = "" if epochs != epochs or not epochs else f"{epochs:.3g}"
         at = "" if epsilon == "inf" else epsilon
         lines.append(
-            f"| {arm} | {batches} | {at} | {shown} | {mean(rows, 'accuracy').per_cent()} | "
+            f"| {arm} | {batches} | {at} | {shown} | {per_cent(rows)} | "
             f"{len(rows)} | {mean(rows, 'seconds').value:.3g} |"
         )
     return "\n".join(lines)
+
+
+def per_cent(rows: list[dict[str, str]]) -> str:
+    """Return the mean accuracy, with a standard error where there are several fits."""
+    found = mean(rows, "accuracy")
+    return found.per_cent() if len(rows) > 1 else f"{100 * found.value:.1f}"
 
 
 def accountants() -> str:
     """Return the epsilons of one noise as accountants have them."""
     columns = [compare_accountants(0.01, 6.0, epochs, DELTA) for epochs in EPOCHS]
     lines = [
-        f"| accountant | a guarantee | {' | '.join(f'{n} epochs' for n in EPOCHS)} |",
+        f"| accountant, epochs | a guarantee | {' | '.join(f'after {n}' for n in EPOCHS)} |",
         f"|---|---|{'---:|' * len(EPOCHS)}",
     ]
     for said in zip(*columns, strict=True):

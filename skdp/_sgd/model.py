@@ -117,6 +117,7 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
         task = self._task(y, None)
         sampler = None if blocks is None else self._block_sampler(blocks, len(y))
         run = self._planned(X, task, sampler=sampler)
+        run.refuse_large_size()
         statement = self._statement(run, sparse.issparse(X), task.assumptions)
         rng = self._random_source(stacklevel=5)
         if self.ledger is not None:
@@ -138,6 +139,7 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
         task = self._task(y, classes)
         if before is None:
             run = self._planned(X, task, n_runs=self._n_runs())
+            run.refuse_large_size()
             assumptions = (*task.assumptions, *known, *self._sharing())
             statement = self._statement(run, sparse.issparse(X), assumptions)
         else:

@@ -5,6 +5,8 @@ from typing import Any
 
 from skdp.cli import arguments
 
+#: Beyond, the exact account needs more memory than there is, or there is no privacy to speak of.
+_LEAST_RATE, _LEAST_NOISE = 1e-6, 0.1
 _CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 
 
@@ -43,11 +45,16 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--figure", type=arguments.figure_path, help="figure to write: epsilon against epochs"
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, refuse=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:
     """Print the table and draw the figure."""
+    if args.sampling_rate < _LEAST_RATE or args.noise_multiplier < _LEAST_NOISE:
+        args.refuse(
+            f"accounts are for a sampling rate of at least {_LEAST_RATE:g} and a noise multiplier "
+            f"of at least {_LEAST_NOISE:g}"
+        )
     from rich.console import Console
 
     from skdp.reporting import accountants_table, draw_accountants

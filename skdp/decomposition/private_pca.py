@@ -265,6 +265,11 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         """Return a public centre as an array, or None for none or a private one."""
         if self.center_norm is not None and not self._centre_is_private():
             raise ValueError("center_norm is set, but only center='private' uses it.")
+        if isinstance(self.center, bool | np.bool_):
+            raise ValueError(
+                f"center={self.center!r} is no centre: pass a public vector or number, 'private' "
+                "for a mean that is paid for, or None."
+            )
         if self.center is None:
             return None
         if sparse.issparse(X):

@@ -133,6 +133,12 @@ class PrivateSelectFromModel(MetaEstimatorMixin, ReleasedSelectorMixin, BaseEsti
                 "would tell about single rows. Pass a private estimator, such as "
                 "PrivateElasticNetClassifier."
             )
+        known = isinstance(model, PrivateEstimator)
+        if known and not (hasattr(type(model), "coef_") or hasattr(type(model), "get_support")):
+            raise ValueError(
+                f"{_name(model)} has no coef_ by which to select features. Pass a linear one, such "
+                "as PrivateElasticNetClassifier."
+            )
         return model
 
     def _selected(self, model):

@@ -36,6 +36,10 @@ SCORES = {
 }
 
 
+#: Classes that are taken from y without a declaration; more numbers than that are no labels.
+_MOST_UNDECLARED = 20
+
+
 class PrivateSelectKBest(ReleasedSelectorMixin, PrivateEstimator):
     r"""Select the k features of highest score by one private top-k.
 
@@ -268,11 +272,18 @@ class PrivateSelectKBest(ReleasedSelectorMixin, PrivateEstimator):
 
     def _target(self, y):
         """Return the target, y as it wants it, and the classes."""
+        if self.classes is not None and self.y_range is not None:
+            raise ValueError("y_range is for numbers and classes for labels: give one of them.")
         if self.class_shares is not None and (self.score_func, self.y_range) != ("product", None):
             raise ValueError("class_shares are for score_func='product' and classes alone.")
         if self.y_range is not None:
             centres = None if self.score_func == "covariance" else np.zeros(1)
             return NumberTarget(*self._pair("y_range"), centres), y, None
+        if self.classes is None and _looks_numeric(y):
+            raise ValueError(
+                f"y has more than {_MOST_UNDECLARED} different numbers. For numbers declare their "
+                "range, y_range=(low, high); if they are classes, declare classes=..."
+            )
         classes, places = admit_labels(y, self.classes)
         centres = None if self.score_func == "covariance" else self._shares(len(classes))
         return ClassTarget(len(classes), centres), places, classes
@@ -329,3 +340,9 @@ class PrivateSelectKBest(ReleasedSelectorMixin, PrivateEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+
+def _looks_numeric(y):
+    """Whether y holds more different numbers than classes have names."""
+    values = np.asarray(y)
+    return values.dtype.kind in "iuf" and len(np.unique(values)) > _MOST_UNDECLARED

@@ -30,7 +30,7 @@ class PrivateMLP(PrivateSGD):
 
     def _run(self, shape, task, *, sampler, n_runs):
         self._refuse_idle_validation_data()
-        if self.validation_data is not None:
+        if self._validation_pair() is not None:
             self._validation_records(task)  # refused before anything is spent
         return mlp_run(self, *shape, task.loss, sampler=sampler, n_runs=n_runs)
 
@@ -40,15 +40,27 @@ class PrivateMLP(PrivateSGD):
             raise ValueError(
                 "validation_data is set, but only a schedule such as ValidationDecay uses it."
             )
-        if self.validation_data is None and adaptive:
+        if adaptive and self._validation_pair() is None:
             raise ValueError(
-                f"{type(self.noise_schedule).__name__} needs validation_data=(X_val, y_val), which "
-                "must be public."
+                f"{type(self.noise_schedule).__name__} needs public rows: pass it X_val and y_val, "
+                "or set validation_data=(X_val, y_val)."
             )
+
+    def _validation_pair(self):
+        """Return the public rows and labels, given here or to the schedule; None if not at all."""
+        own = tuple(getattr(self.noise_schedule, name, None) for name in ("X_val", "y_val"))
+        of_schedule = None if all(part is None for part in own) else own
+        if self.validation_data is None:
+            return of_schedule
+        if of_schedule is not None:
+            raise ValueError("Validation data is given twice: to the schedule and to the network.")
+        if len(self.validation_data) != 2:
+            raise ValueError("validation_data must be a pair, (X_val, y_val).")
+        return self.validation_data
 
     def _validation_records(self, task):
         rows, labels = admit_training(
-            self, *self.validation_data, y_numeric=self._y_numeric, reset=False, min_samples=1
+            self, *self._validation_pair(), y_numeric=self._y_numeric, reset=False, min_samples=1
         )
         return canonical_rows(rows), self._task(labels, task.classes).targets
 

@@ -176,7 +176,8 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         return Task(np.clip(y / self._number("y_bound"), -1.0, 1.0), Huber(), None, ())
 
     def _validation_score(self, outputs, targets):
-        return float(r2_score(targets, outputs.ravel()))
+        finite = np.nan_to_num(outputs.ravel(), nan=0.0, posinf=1e150, neginf=-1e150)
+        return float(r2_score(targets, np.clip(finite, -1e150, 1e150)))
 
     def _store(self, run, statement, classes, released):
         super()._store(run, statement, classes, released)

@@ -95,12 +95,14 @@ def pipeline_statement(
     ----------
     pipeline : Pipeline
         Fitted by one call of `fit`. Its steps are private estimators, transformers that learn
-        nothing from rows (stateless ones and those of `skdp.preprocessing`), and `public` ones.
+        nothing from rows (scikit-learn's stateless ones and those of `skdp.preprocessing`), and
+        `public` ones.
     delta : float or None, default=None
         The delta to state; None takes the sum of those of the private steps.
     public : collection of str, default=()
-        Names of other steps that learned nothing from private rows, such as an encoder of declared
-        categories. The statement lists each among its assumptions.
+        Names of other steps that learned nothing from private rows and map each row by itself, such
+        as an encoder of declared categories; outer__inner for a step of a pipeline within. The
+        statement lists each among its assumptions.
 
     Returns
     -------
@@ -130,11 +132,13 @@ def pipeline_statement(
     (True, 2e-06)
     """
     statements, unproved = [], []
-    for name, step in _steps(pipeline):
+    for name, step in _steps(pipeline.steps):
         if hasattr(step, "privacy_"):
             statements.append(step.privacy_)
         elif name in public:
-            unproved.append(f"Step {name!r} learned nothing from private rows.")
+            unproved.append(
+                f"Step {name!r} learned nothing from private rows and maps each row by itself."
+            )
         elif not _learns_nothing(step):
             raise ValueError(
                 f"Step {name!r} ({type(step).__name__}) makes no privacy statement. If it learned "
@@ -153,19 +157,27 @@ def pipeline_statement(
     )
 
 
-def _steps(pipeline: Any) -> Iterator[tuple[str, Any]]:
-    """Yield names and steps, those of pipelines in the pipeline too."""
-    for name, step in pipeline.steps:
+def _steps(steps: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield names and steps; those of a pipeline within are named outer__inner."""
+    for name, step in steps:
         if hasattr(step, "steps"):
-            yield from _steps(step)
+            yield from _steps(step.steps, f"{prefix}{name}__")
         elif step not in (None, "passthrough"):
-            yield name, step
+            yield prefix + name, step
 
 
 def _learns_nothing(step: Any) -> bool:
+    """Whether a step keeps nothing, and treats each row by itself.
+
+    A function of the user may do anything with all rows: its owner has to vouch for it.
+    """
     from sklearn.utils import get_tags
 
-    return type(step).__module__.startswith(_LEARNS_NOTHING) or not get_tags(step).requires_fit
+    if type(step).__module__.startswith(f"{_LEARNS_NOTHING}."):
+        return True
+    of_library = type(step).__module__.startswith("sklearn.")
+    runs_a_function = getattr(step, "func", None) is not None
+    return of_library and not runs_a_function and not get_tags(step).requires_fit
 
 
 def _refuse_what_does_not_add_up(parts: tuple[PrivacyStatement, ...]) -> None:

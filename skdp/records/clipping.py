@@ -118,7 +118,7 @@ def canonical_rows(X: Any) -> Any:
     """Return X with contiguous rows: C order, or CSR without duplicate or zero entries.
 
     X itself where it is so already, otherwise a copy; each row of it is a function of that row
-    alone, bit for bit.
+    alone, bit for bit. Finite entries stay finite: sums of duplicates saturate.
 
     Examples
     --------
@@ -135,6 +135,8 @@ def canonical_rows(X: Any) -> Any:
     canonical = unflagged(X).copy()
     with np.errstate(all="ignore"):
         _sum_duplicates(canonical)
+    largest = np.finfo(canonical.data.dtype).max
+    np.clip(canonical.data, -largest, largest, out=canonical.data)  # finite sums may overflow
     canonical.eliminate_zeros()
     return canonical
 

@@ -135,6 +135,12 @@ def filtered(plan: TrainingPlan, budget: PrivacyBudget) -> TrainingPlan:
     noise = replace(schedule, level=level * schedule.head_start, total=total)
     ready = replace(plan, noise=noise)
     ready.refuse_inexact_sums()
+    _, count = next(epochs_of_steps(plan.n_steps, plan.sampler.steps_per_epoch))
+    first = plan.sampler.event(ready.step_at(noise.multiplier_after([])).event, count, 0)
+    if not noise.filter.start().admits(first):
+        raise ValueError(
+            "The budget does not pay for a single epoch of that noise: raise head_start or epsilon."
+        )
     return ready
 
 

@@ -164,8 +164,7 @@ class MlpGradients:
         for place, delta in enumerate(errors):
             delta[lost] = 0.0
             errors[place] = delta * factors[:, None]
-            if place > 0:  # 0 times infinity would be NaN; rows of X are finite
-                outputs[place][lost] = 0.0
+            outputs[place] = _without_rows(outputs[place], lost)
 
     def _squared_gradients(self, rows: Rows, outputs: list[Any], errors: list[Floats]) -> Array:
         """Upper bounds on the squared norm of each record's whole gradient."""
@@ -181,6 +180,21 @@ class MlpGradients:
         squares = np.einsum("ij,ij->i", values, values).astype(np.float64)
         bound: Array = squares * self._rounding + self._underflow
         return bound
+
+
+def _without_rows(values: Any, lost: Rows) -> Any:
+    """Set rows to 0, in place: 0 times what is not finite would be NaN, and NaN takes all with it.
+
+    `values` was made for this batch, be it a selection of rows of X.
+    """
+    if not len(lost):
+        return values
+    if sparse.issparse(values):
+        for row in lost:
+            values.data[values.indptr[row] : values.indptr[row + 1]] = 0.0
+    else:
+        values[lost] = 0.0
+    return values
 
 
 def _squared_norms_of_rows(X: Any) -> Array:

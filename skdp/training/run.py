@@ -12,6 +12,9 @@ from skdp.training.plan import TrainingPlan
 
 __all__ = ["TrainingRun"]
 
+#: Parameters, released gradient, state of the optimiser and what is read of them at a time.
+_VECTORS = 5
+
 
 @dataclass(frozen=True)
 class TrainingRun:
@@ -46,6 +49,22 @@ class TrainingRun:
                 f"alpha times the learning rate must be below 1, got {self.decay!r} times "
                 f"{self.learning_rate!r}: such a step would turn the coefficients around."
             )
+
+    def refuse_large_size(self) -> None:
+        """Refuse more parameters than there is memory for: sizes are public, so before the spend.
+
+        Raises
+        ------
+        ValueError
+            If vectors of that many parameters, as training needs them, cannot be had.
+        """
+        try:
+            np.empty((_VECTORS, self.plan.size))
+        except (MemoryError, ValueError):
+            raise ValueError(
+                f"There is no memory for {_VECTORS} vectors of {self.plan.size} parameters, which "
+                "training needs. Take fewer columns, classes or hidden units."
+            ) from None
 
     def for_records(self, n_records: int) -> Self:
         """Return the run of the same cost over another public number of records."""

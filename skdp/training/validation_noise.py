@@ -32,8 +32,9 @@ class ValidationDecay(NoiseSchedule):
 
     Parameters
     ----------
-    X_val, y_val : array-like
-        Public validation records and their labels, or None where the trainer has them.
+    X_val, y_val : array-like, default=None
+        Public validation records and their labels, for a network; None where they are its
+        `validation_data`.
     period : int, default=10
         Number of epochs between two checks.
     threshold : float, default=0.01
@@ -58,7 +59,7 @@ class ValidationDecay(NoiseSchedule):
 
     Examples
     --------
-    >>> schedule = ValidationDecay(None, None, period=2, window=1, factor=0.5, level=8.0)
+    >>> schedule = ValidationDecay(period=2, window=1, factor=0.5, level=8.0)
     >>> [schedule.multiplier_after([0.9] * epoch) for epoch in range(6)]
     [8.0, 8.0, 8.0, 4.0, 4.0, 2.0]
     """
@@ -70,8 +71,8 @@ class ValidationDecay(NoiseSchedule):
         "protected."
     )
 
-    X_val: Any = field(compare=False, repr=False)
-    y_val: Any = field(compare=False, repr=False)
+    X_val: Any = field(default=None, compare=False, repr=False)
+    y_val: Any = field(default=None, compare=False, repr=False)
     period: int = 10
     threshold: float = 0.01
     window: int = 5
@@ -94,7 +95,9 @@ class ValidationDecay(NoiseSchedule):
         sigma, before = self.level, 0.0
         for epoch in range(self.period - 1, len(accuracies) + 1, self.period):
             recent = accuracies[max(0, epoch - self.window) : epoch]
-            now = math.fsum(recent) / len(recent) if recent else 0.0
+            if not recent:
+                continue
+            now = math.fsum(recent) / len(recent)
             sigma *= self.factor if now - before < self.threshold else 1.0
             before = now
         return sigma

@@ -210,3 +210,37 @@ class TestPlantedBugs:
         monkeypatch.setattr(MlpGradients, "_slopes", watched)
         violations(model, (X, y), (other, y))
         assert len(set(shapes)) == 2
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("hidden", [(), (4,)])
+def test_duplicate_entries_whose_sum_overflows_move_no_more_than_one_record(dtype, hidden):
+    """0 times an infinite entry is NaN, which would erase the sum over all other records."""
+    largest = np.finfo(dtype).max
+    X = sp.csr_array(
+        (np.r_[[largest, largest], np.ones(N - 1)].astype(dtype), np.zeros(N + 1, dtype=int),
+         np.r_[0, 2 + np.arange(N)]), shape=(N, 2),
+    )  # fmt: skip
+    y = np.arange(N) % 2
+    model = make(hidden_layer_sizes=hidden, sampling="full")
+    assert violations(model, (X, y), (X, y), around_neighbour=null_network_record) == []
+    assert np.isfinite(model.fit(X, y).coefs_[0]).all()
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_rows_that_are_not_finite_add_nothing_and_spoil_nothing(storage):
+    from skdp.objectives import Logistic
+    from skdp.training.mlp_activations import ACTIVATIONS
+    from skdp.training.mlp_network import Network
+
+    X = np.ones((3, 2))
+    spoilt = X.copy()
+    spoilt[0] = [np.inf, 1.0]
+    network, rows = Network((2, 1), ACTIVATIONS["relu"]), np.arange(3)
+    sums = [
+        MlpGradients(storage(Z), np.ones(3), Logistic(), network).clipped_sum(
+            np.full(3, 0.1), 1.0, which, max_norm=1.0, grid=2.0**-30
+        )
+        for Z, which in ((spoilt, rows), (X, rows[1:]))
+    ]
+    np.testing.assert_allclose(sums[0], sums[1], rtol=1e-6)
