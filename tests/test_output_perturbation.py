@@ -12,12 +12,18 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import (
+    ElasticNet,
+    LogisticRegression,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+)
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning, UnknownStabilityError
@@ -528,3 +534,56 @@ def test_methods_are_there_before_the_fit_where_the_model_has_them():
     assert not hasattr(wrapped(LinearSVC()), "predict_proba")
     assert not hasattr(wrapped(Ridge(), y_bound=Y_BOUND), "decision_function")
     assert not hasattr(wrapped(SGDClassifier(loss="hinge")), "predict_proba")
+
+
+def _declared(model, **given):
+    ledger = InMemoryLedger(10.0, 1e-3, Neighbours.REPLACE_ONE)
+    given = {"stability": ParameterStability(l2=1.0), "ledger": ledger, **given}
+    return StabilityOutputPerturbation(model, **given), ledger
+
+
+def _rows_and_classes(n_classes=2):
+    rows = np.sin(np.arange(180.0)).reshape(60, 3)
+    return rows, np.arange(60) % n_classes
+
+
+def test_what_a_clone_would_carry_along_is_refused_before_the_spend():
+    """Inside of two FrozenEstimators the raw model was published beside its noisy weights."""
+    X, y = _rows_and_classes()
+    fitted = LogisticRegression().fit(X, y)
+    twice, ledger = _declared(FrozenEstimator(FrozenEstimator(fitted)))
+    with pytest.raises(ValueError, match="in one FrozenEstimator"):
+        twice.fit()
+    gram = ElasticNet(alpha=1.0, precompute=X.T @ X, fit_intercept=False).fit(X, X[:, 0])
+    for given in ((), (X, X[:, 0])):
+        wrapper, _ = _declared(FrozenEstimator(gram), stability="auto", y_bound=1.0, n_samples=60)
+        with pytest.raises(ValueError, match="precompute is a matrix"):
+            wrapper.fit(*given)
+    assert ledger.history == ()
+
+
+def test_a_model_that_cannot_be_given_weights_is_refused_before_the_spend():
+    X, y = _rows_and_classes()
+    wrapper, ledger = _declared(NuSVC(kernel="linear"))
+    with pytest.raises(ValueError, match="can be given none"):
+        wrapper.fit(X, y)
+    assert ledger.history == ()
+
+
+def test_a_model_that_prints_and_votes_between_pairs_are_refused_before_the_spend():
+    X, y = _rows_and_classes(3)
+    for model, match in (
+        (MLPClassifier(verbose=True), "verbose=True prints"),
+        (SVC(kernel="linear"), "votes between pairs"),
+    ):
+        wrapper, ledger = _declared(model)
+        with pytest.raises(ValueError, match=match):
+            wrapper.fit(X, y)
+        assert ledger.history == ()
+
+
+def test_labels_without_rows_are_refused():
+    X, y = _rows_and_classes()
+    wrapper, _ = _declared(FrozenEstimator(LogisticRegression().fit(X, y)))
+    with pytest.raises(ValueError, match="without X"):
+        wrapper.fit(None, y)

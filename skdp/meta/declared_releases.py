@@ -161,6 +161,13 @@ class OwnFitRelease(DeclaredRelease):
     targets: npt.NDArray[Any]
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (
+            *self.declaration.assumptions,
+            "The model's own fit raises on no admissible data; zeros would be its result.",
+        )
+
+    @property
     def shown(self) -> Any:
         return self.rehearsed
 

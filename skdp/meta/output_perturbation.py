@@ -32,7 +32,12 @@ from skdp.meta.declared_releases import (
     require_penalised_intercept,
 )
 from skdp.meta.hidden_weights import HiddenWeightsMixin
-from skdp.meta.parameter_vectors import vector_of
+from skdp.meta.model_checks import (
+    refuse_chatter,
+    refuse_fixed_weights,
+    refuse_hidden_state,
+)
+from skdp.meta.parameter_vectors import unfitted_twin, vector_of
 from skdp.meta.released_model import ReleasedModelMixin
 from skdp.meta.releases import MinimiserRelease
 from skdp.stability.declared import DeclaredFit, DeclaredStability
@@ -234,12 +239,16 @@ class StabilityOutputPerturbation(
         self
             The released model.
         """
+        if X is None and y is not None:
+            raise ValueError("y was given without X: pass both, or neither for a fitted model.")
+        refuse_hidden_state(self._model)
         if X is None:
             release = self._frozen()
         elif self.stability == "auto":
             release = self._minimiser(*self._admit(X, y))
         else:
             release = self._own_fit(*self._admit(X, y))
+        refuse_fixed_weights(unfitted_twin(self._model))
         mechanism = NOISE_RULES[self.noise](release.sensitivity, self._budget(), release.size)
         rule = self._rule(release, mechanism)
         statement = released_once(
@@ -356,6 +365,8 @@ class StabilityOutputPerturbation(
                 "data, or set stability='auto' to solve its objective on the data."
             )
         model = self._model
+        require_linear_twin(model, classes)
+        refuse_chatter(model)
         rehearsed = rehearse(model, X.shape[1], classes)
         vector = vector_of(rehearsed, self._declared_names(), self.stability.intercept_scale)
         fit = self._declared_fit(vector, n_samples=X.shape[0])
