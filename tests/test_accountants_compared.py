@@ -1,4 +1,8 @@
-"""The tables of the design notes: conversions, accountants, and formulas that are no guarantees."""
+"""The tables of the design notes: conversions, accountants, and formulas that are no guarantees.
+
+Tolerances are half a unit or one of the last digit that a table prints (5e-4, 1e-3), or what a
+minimum over a grid of orders and a root finder leave (1e-6).
+"""
 
 import math
 import time
