@@ -11,6 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from dp_accounting import dp_event
+from scipy.integrate import quad
+from scipy.stats import norm
 
 from skdp._random import RandomSource
 from skdp.mechanisms.statistics import Selection
@@ -37,7 +39,7 @@ from skdp.training import (
 from skdp.training.plan import _least_level as calibrations
 from skdp.training.steps import RefinedStep
 from tests.support.attack import ERROR_RATE, accuses
-from tests.support.lower_bound import Counts
+from tests.support.lower_bound import Counts, at_least, at_most
 from tests.support.private_sgd import CanaryGradients
 
 N, SIZE, STEPS = 4, 12, 4
@@ -197,16 +199,30 @@ class TestPlantedBugs:
 
     @pytest.mark.slow
     def test_selection_and_noise_amplified_apart(self):
-        """One step: the canary selected *and* its value large is rarer than each bound has it."""
-        q, delta = 0.1, 0.01
+        """One step: the canary selected *and* its value large is rarer than each bound has it.
+
+        Too rare for counting to show it: the event's probabilities are integrals, and the counts
+        show that the integral is the code's.
+        """
+        q, delta, size, threshold = 0.1, 0.01, 100, 1.2
         plan = TrainingPlan(
-            PoissonSampler(q, 10.0), GaussianSelector(1, 0.5), ConstantNoise(0.35), 1.0, 1, 1000
+            PoissonSampler(q, 10.0), GaussianSelector(1, 0.5), ConstantNoise(0.3), 1.0, 1, size
         )
-        parts = plan.event.event.event.events
-        apart = dp_event.ComposedDpEvent([dp_event.PoissonSampledDpEvent(q, p) for p in parts])
-        claim = epsilon_of(apart, delta)
-        shown = audit(plan, 60_000, epsilon=claim).epsilon(delta)
-        assert claim < shown <= epsilon_of(plan.event, delta)
+        picks, noise = plan.event.event.event.events
+        apart = dp_event.ComposedDpEvent(
+            [dp_event.PoissonSampledDpEvent(q, part) for part in (picks, noise)]
+        )
+        ahead, _ = quad(
+            lambda z: norm.pdf(z) * norm.cdf(z + 1 / picks.noise_std) ** (size - 1), -9, 9
+        )
+        # The claims price a canary against no canary at all, which is selected once in `size`.
+        gone = norm.sf(threshold / noise.noise_std) / size
+        taken = ahead * norm.sf((threshold - 1) / noise.noise_std)
+        there = q * taken + (1 - q) * gone
+        shown = math.log((there - delta) / gone)
+        assert epsilon_of(apart, delta) + 1 < shown <= epsilon_of(plan.event, delta)
+        hits, draws = int((watched(plan, True, 20_000, 20)[:, 0] > threshold).sum()), 20_000
+        assert at_least(hits, draws, 5e-8) < there < at_most(hits, draws, 5e-8)
 
     def test_replace_one_at_the_price_of_zero_out(self):
         """A record that pulls the other way instead of not at all moves the sum twice as far."""

@@ -76,4 +76,5 @@ def test_each_layer_clipped_alone_and_charged_once_is_accused(monkeypatch):
 def test_no_attack_shows_more_in_many_draws():
     counts = audit(100_000)
     assert not accuses(counts, EPSILON, DELTA)
-    assert counts.delta(EPSILON) > 0.9 * DELTA
+    # The confidence bounds take an eighth of it.
+    assert counts.delta(EPSILON) > 0.85 * DELTA
