@@ -328,7 +328,9 @@ def test_no_refusal_quotes_a_cell():
 def test_a_model_selects_what_it_keeps_for_its_own_price():
     rows, y = informative(d=10)
     ledger = InMemoryLedger(2.0, 1e-5)
-    model = PrivateElasticNetClassifier(epsilon=2.0, threshold="auto", row_norm=1.5, ledger=ledger)
+    model = PrivateElasticNetClassifier(
+        epsilon=2.0, threshold="auto", row_norm=1.5, ledger=ledger, random_state=0
+    )
     selector = PrivateSelectFromModel(model).fit(rows, y)
     assert selector.privacy_ is selector.estimator_.privacy_
     assert np.array_equal(selector.get_support(), selector.estimator_.get_support())
@@ -407,7 +409,7 @@ def test_an_estimator_without_a_statement_is_refused_before_it_is_fitted():
 
 def test_a_private_estimator_without_weights_is_refused():
     with pytest.raises(ValueError, match="PrivateSelectKBest has no coef_"):
-        PrivateSelectFromModel(PrivateSelectKBest()).fit(X, BINARY)
+        PrivateSelectFromModel(PrivateSelectKBest(), max_features=2).fit(X, BINARY)
 
 
 @pytest.mark.parametrize("selector", [PrivateSelectKBest(), PrivateSelectFromModel()])

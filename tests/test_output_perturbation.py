@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import (
     ElasticNet,
     LogisticRegression,
+    PoissonRegressor,
     Ridge,
     RidgeClassifier,
     SGDClassifier,
@@ -587,3 +589,60 @@ def test_labels_without_rows_are_refused():
     wrapper, _ = _declared(FrozenEstimator(LogisticRegression().fit(X, y)))
     with pytest.raises(ValueError, match="without X"):
         wrapper.fit(None, y)
+
+
+# -------------------------------------------------------- refused before anything is spent
+
+
+def refused_unspent(match, model, *data, **parameters):
+    ledger = InMemoryLedger(100.0, 0.1)
+    wrapper = StabilityOutputPerturbation(model, ledger=ledger, **parameters)
+    with pytest.raises(ValueError, match=match):
+        wrapper.fit(*data)
+    assert not ledger.history
+
+
+@pytest.mark.parametrize("names", [("C",), ("coef_", "n_features_in_"), ("coef_", "coef_"), ()])
+def test_parameters_name_results_of_the_fit_alone_each_once(names):
+    inner = FrozenEstimator(fitted(LogisticRegression()))
+    refused_unspent("parameters names", inner, stability=DECLARED, parameters=names)
+
+
+def test_what_would_do_nothing_is_refused():
+    refused_unspent("Leave it None", LogisticRegression(), X, y, parameters=("coef_",))
+    refused_unspent(
+        "y_bound clips", FrozenEstimator(fitted(Ridge(), numbers)), stability=DECLARED, y_bound=2.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "labels"),
+    [
+        (LinearSVC(loss="squared_hindge"), y),
+        (LinearSVR(loss="epsilon"), numbers),
+        (LogisticRegression(solver="lbgfs"), y),
+        (Ridge(solver="quick"), numbers),
+    ],
+    ids=str,
+)
+def test_misspelt_options_are_refused_by_the_model_itself(model, labels):
+    name = type(model).__name__
+    refused_unspent(f"parameter of {name} must be", model, X, labels, y_bound=2.0)
+    with pytest.raises(ValueError, match=f"parameter of {name} must be"):
+        StabilityOutputPerturbation(model, y_bound=2.0).plan(100, 3)
+
+
+@pytest.mark.parametrize("model", [PLSRegression(2), PoissonRegressor()], ids=str)
+def test_a_frozen_model_that_predicts_by_more_than_is_released_is_refused(model):
+    inner = FrozenEstimator(fitted(model, np.abs(numbers)))
+    refused_unspent("cannot predict: .* parameters=", inner, stability=DECLARED)
+
+
+def test_a_frozen_model_assumes_no_weights_of_rows_and_its_own_classes():
+    inner = fitted(LogisticRegression(fit_intercept=False))
+    model = StabilityOutputPerturbation(FrozenEstimator(inner), n_samples=60).fit()
+    assumed = " ".join(model.privacy_.assumptions)
+    assert "it was fitted without sample_weight" in assumed
+    assert "were taken from the frozen model" in assumed
+    again = StabilityOutputPerturbation(LogisticRegression()).fit(X, y)
+    assert "were taken from y" in " ".join(again.privacy_.assumptions)

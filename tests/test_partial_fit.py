@@ -29,7 +29,7 @@ def make(**parameters):
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
 def test_a_stream_of_disjoint_chunks_is_learnt(container):
-    model = make(epsilon=100.0, n_epochs=10)
+    model = make(epsilon=100.0, n_epochs=10, random_state=0)
     scores = []
     for rows, labels in CHUNKS * 2:
         scores.append(model.partial_fit(container(rows), labels).score(X, y))
@@ -205,7 +205,7 @@ class TestRefusals:
 
 def test_regression_in_chunks():
     slopes = np.linspace(-1, 1, 12)
-    model = SparseDPSGDRegressor(epsilon=100.0, delta=1e-4, n_epochs=20)
+    model = SparseDPSGDRegressor(epsilon=100.0, delta=1e-4, n_epochs=20, random_state=0)
     for rows, _ in CHUNKS:
         model.partial_fit(rows, rows @ slopes)
     assert model.score(X, X @ slopes) > 0.7

@@ -9,7 +9,8 @@ import pytest
 from sklearn.linear_model import SGDClassifier
 
 from skdp.objectives import Huber, HuberHinge, Logistic, Multinomial, Squared, SquaredHinge
-from skdp.objectives.nonsmooth import Absolute, Hinge
+from skdp.objectives.nonsmooth import Absolute
+from skdp.objectives.piecewise_linear import Hinge
 from skdp.stability import (
     Ball,
     ConstantStep,

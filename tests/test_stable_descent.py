@@ -8,7 +8,8 @@ from scipy import sparse
 
 from skdp._random import RandomSource
 from skdp.objectives import Huber, HuberHinge, Logistic, Multinomial, Squared, SquaredHinge
-from skdp.objectives.nonsmooth import Absolute, Hinge
+from skdp.objectives.nonsmooth import Absolute
+from skdp.objectives.piecewise_linear import Hinge
 from skdp.stability import (
     Ball,
     ConstantStep,

@@ -29,7 +29,7 @@ class PrivateSelectFromModel(MetaEstimatorMixin, ReleasedSelectorMixin, BaseEsti
     threshold : None or float, default=None
         Features are kept whose importance, the largest absolute weight over the classes, is at
         least this. None keeps what the model keeps: its `get_support()`, that is, what passes a
-        `threshold` of its own.
+        `threshold` of its own; refused for a model that has none, unless `max_features` is set.
     max_features : None or int, default=None
         Keep at most so many, those of the greatest importance.
 
@@ -112,6 +112,7 @@ class PrivateSelectFromModel(MetaEstimatorMixin, ReleasedSelectorMixin, BaseEsti
             With the selection.
         """
         model = self._private_model()
+        self._refuse_to_keep_all(model)
         self.estimator_ = model.fit(X, y, **fit_params)
         if not hasattr(model, "coef_"):
             raise ValueError(f"{_name(model)} has no coef_ by which to select features.")
@@ -140,6 +141,15 @@ class PrivateSelectFromModel(MetaEstimatorMixin, ReleasedSelectorMixin, BaseEsti
                 "as PrivateElasticNetClassifier."
             )
         return model
+
+    def _refuse_to_keep_all(self, model):
+        """Noise is 0 nowhere: a model that drops nothing would select every feature."""
+        drops = getattr(model, "threshold", None) is not None or getattr(model, "selector", None)
+        if self.threshold is None and self.max_features is None and not drops:
+            raise ValueError(
+                f"{_name(model)} sets no weight to zero, so every feature would be selected. Set "
+                "threshold='auto' of the model where it has one, or threshold or max_features here."
+            )
 
     def _selected(self, model):
         """A function of released weights and parameters alone."""

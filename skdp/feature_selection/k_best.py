@@ -222,6 +222,7 @@ class PrivateSelectKBest(ReleasedSelectorMixin, PrivateEstimator):
         k = min(int(self.k), X.shape[1])
         mechanism = MECHANISMS[self.mechanism](score, k, self._budget())
         statement = self._statement(mechanism)
+        self._warn_of_large_delta(X.shape[0], stacklevel=4)
         rng = self._random_source(stacklevel=4)
         if self.ledger is not None:
             self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")

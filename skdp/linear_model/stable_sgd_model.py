@@ -8,10 +8,10 @@ from numbers import Integral, Real
 import numpy as np
 
 from skdp._admission import Interval, StrOptions
+from skdp.linear_model.clipped_rows import clipped_rows
 from skdp.linear_model.output_perturbed import (
     SCALE,
     OutputPerturbedLinearModel,
-    clipped_rows,
     released_once,
 )
 from skdp.stability.noise import NOISE_RULES
@@ -71,6 +71,7 @@ class StableSGDModel(OutputPerturbedLinearModel, metaclass=ABCMeta):
         n_weights = loss.n_outputs * plan.run.domain.n_features
         rule = self._weight_threshold(plan.mechanism, n_weights)
         statement = self._statement(plan, assumptions)
+        self._warn_of_large_delta(X.shape[0], stacklevel=5)
         rng = self._random_source(stacklevel=5)
         if self.ledger is not None:
             self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
@@ -124,6 +125,13 @@ class StableSGDModel(OutputPerturbedLinearModel, metaclass=ABCMeta):
         l1_ratio = self._number("l1_ratio")
         if self.alpha != "auto":
             alpha = self._number("alpha")
+            if run.steps.needs_penalty and alpha * (1 - l1_ratio) == 0:
+                raise ValueError(
+                    f"learning_rate={self.learning_rate!r} divides by the L2 penalty, alpha * (1 - "
+                    f"l1_ratio), which is 0 with alpha={self.alpha!r} and l1_ratio="
+                    f"{self.l1_ratio!r}. Set alpha above 0 and l1_ratio below 1, or "
+                    "learning_rate='constant' and eta0."
+                )
             return alpha * l1_ratio, alpha * (1 - l1_ratio)
         if not run.steps.needs_penalty:
             if l1_ratio > 0:

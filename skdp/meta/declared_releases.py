@@ -55,7 +55,8 @@ class Declaration:
         exact = (
             "Declared and not verified: the frozen model is the exact minimiser of its objective "
             "(solvers of scikit-learn stop at a tolerance; fit(X, y) solves it again, certified), "
-            "and its labels were within what its parameters and y_bound say.",
+            "it was fitted without sample_weight, and its labels were within what its parameters "
+            "and y_bound say.",
         )
         return cls(
             exact_sensitivity(reading, domain),
@@ -119,6 +120,24 @@ class DeclaredRelease(Release):
     def shown(self) -> Any:
         """A fitted model with parameters of the right shapes."""
 
+    def require_use(self, n_features: int | None) -> None:
+        """Let a model with made-up parameters of the same shapes predict a made-up row."""
+        model = self.model(np.zeros(self.vector.read(self.shown).shape), WeightThreshold())
+        if n_features is None:
+            return
+        model.n_features_in_ = n_features
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                for method in ("predict", "decision_function", "predict_proba"):
+                    getattr(model, method, np.shape)(np.zeros((1, n_features)))
+        except Exception as error:  # whatever it is, the released model would do it too
+            raise ValueError(
+                f"A new {type(model).__name__} that holds released parameters alone cannot "
+                f"predict: {error}. Name every attribute that its predict needs and its fit "
+                "computes in parameters=(...), all of which the declared stability is then about."
+            ) from None
+
     def fill(self, onto: Any, released: Array, rule: WeightThreshold) -> None:
         self.vector.write(released, self.shown, onto)
         if self.vector.linear_scores is not None:
@@ -134,6 +153,10 @@ class FrozenRelease(DeclaredRelease):
     @property
     def shown(self) -> Any:
         return self.estimator
+
+    @property
+    def classes_of(self) -> str:
+        return "the frozen model"
 
     def parameters(self) -> Array:
         return self.vector.read(self.estimator)

@@ -6,7 +6,19 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-__all__ = ["refuse_chatter", "refuse_fixed_weights", "refuse_hidden_state"]
+__all__ = ["check_parameters", "refuse_chatter", "refuse_fixed_weights", "refuse_hidden_state"]
+
+
+def check_parameters(model: Any) -> None:
+    """Let a model of scikit-learn refuse parameters that its own fit would refuse.
+
+    Raises
+    ------
+    ValueError
+        For a misspelt option or a number out of range.
+    """
+    if hasattr(model, "_parameter_constraints"):
+        model._validate_params()
 
 
 def refuse_hidden_state(model: Any) -> None:

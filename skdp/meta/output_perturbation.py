@@ -1,56 +1,45 @@
 """Any linear model of scikit-learn, or a frozen one of any kind, released once with noise."""
 
-import copy
 from numbers import Real
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 
 from skdp._admission import (
     HasMethods,
     Interval,
     StrOptions,
-    admit_labels,
-    admit_training,
-    check_is_fitted,
     fit_context,
 )
 from skdp._estimator import PrivateEstimator
 from skdp._random import NumpyGenerator
-from skdp.exceptions import NotFittedError, UnknownStabilityError
+from skdp.exceptions import UnknownStabilityError
 from skdp.linear_model.output_perturbed import SCALE, released_once
 from skdp.linear_model.support import ThresholdedWeightsMixin
-from skdp.meta.declared_releases import (
-    Declaration,
-    FrozenRelease,
-    OwnFitRelease,
-    registered_vector,
-    rehearse,
-    require_linear_twin,
-    require_penalised_intercept,
-)
 from skdp.meta.hidden_weights import HiddenWeightsMixin
 from skdp.meta.model_checks import (
-    refuse_chatter,
+    check_parameters,
     refuse_fixed_weights,
     refuse_hidden_state,
 )
-from skdp.meta.parameter_vectors import unfitted_twin, vector_of
+from skdp.meta.parameter_vectors import unfitted_twin
+from skdp.meta.planned_releases import PlannedReleaseMixin
 from skdp.meta.released_model import ReleasedModelMixin
-from skdp.meta.releases import MinimiserRelease
-from skdp.stability.declared import DeclaredFit, DeclaredStability
-from skdp.stability.domain import Domain
+from skdp.stability.declared import DeclaredStability
 from skdp.stability.noise import NOISE_RULES
 from skdp.stability.reading import Facts
-from skdp.stability.registry import read_model, record_for
+from skdp.stability.registry import read_model
 from skdp.stability.selection import WeightThreshold
-from skdp.stability.wrapped import WrappedPlan, forecast
+from skdp.stability.wrapped import forecast
 
 
 class StabilityOutputPerturbation(
-    ReleasedModelMixin, HiddenWeightsMixin, ThresholdedWeightsMixin, PrivateEstimator
+    ReleasedModelMixin,
+    PlannedReleaseMixin,
+    HiddenWeightsMixin,
+    ThresholdedWeightsMixin,
+    PrivateEstimator,
 ):
     r"""Release a model of scikit-learn with noise that hides any one row.
 
@@ -76,7 +65,8 @@ class StabilityOutputPerturbation(
         (:class:`~skdp.preprocessing.PublicRangeScaler`).
     y_bound : float or None, default=None
         Declared bound on the labels of a regression, clipped to it before the fit; squared losses
-        need one. Does nothing for classifiers.
+        need one. Does nothing for classifiers; refused for a frozen regression of declared
+        stability, which is given no labels.
     stability : "auto" or declared stability, default="auto"
         "auto" takes the proved bound of the registry. A
         :class:`~skdp.stability.ParameterStability` or :class:`~skdp.stability.UniformStability`
@@ -96,7 +86,8 @@ class StabilityOutputPerturbation(
         where this parameter does nothing.
     parameters : tuple of str or None, default=None
         Attributes that hold the parameters of a fitted model, where these are not ``coef_`` and
-        ``intercept_`` or ``coefs_`` and ``intercepts_``.
+        ``intercept_`` or ``coefs_`` and ``intercepts_``; refused without declared `stability`.
+        Its predictions may need no other result of the fit.
     ledger : Ledger or None, default=None
         Where each fit spends before it solves, such as an
         :class:`~skdp.privacy.InMemoryLedger`; every fit spends again.
@@ -242,13 +233,11 @@ class StabilityOutputPerturbation(
         if X is None and y is not None:
             raise ValueError("y was given without X: pass both, or neither for a fitted model.")
         refuse_hidden_state(self._model)
-        if X is None:
-            release = self._frozen()
-        elif self.stability == "auto":
-            release = self._minimiser(*self._admit(X, y))
-        else:
-            release = self._own_fit(*self._admit(X, y))
+        check_parameters(self._model)
+        self._refuse_unused()
+        release = self._release(X, y)
         refuse_fixed_weights(unfitted_twin(self._model))
+        release.require_use(getattr(self, "n_features_in_", None))
         mechanism = NOISE_RULES[self.noise](release.sensitivity, self._budget(), release.size)
         rule = self._rule(release, mechanism)
         statement = released_once(
@@ -259,6 +248,7 @@ class StabilityOutputPerturbation(
             (*self._label_assumptions(release), *release.assumptions),
             verified=release.verified,
         )
+        self._warn_of_large_delta(self._n_records(X), stacklevel=4)
         rng = self._random_source(stacklevel=4)
         if self.ledger is not None:
             self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
@@ -279,119 +269,29 @@ class StabilityOutputPerturbation(
             )
         return WeightThreshold()
 
+    def _n_records(self, X):
+        """Return the public number of rows; None where a frozen model's was not declared."""
+        if X is not None:
+            return len(X) if isinstance(X, list) else X.shape[0]
+        return None if self.n_samples is None else self._number("n_samples")
+
+    def _refuse_unused(self):
+        if self.parameters is not None and self.stability == "auto":
+            raise ValueError(
+                "parameters= names where a model of declared stability keeps its parameters; with "
+                "stability='auto' they are coef_ and intercept_. Leave it None."
+            )
+
     def _label_assumptions(self, release):
         if release.classes is not None:
-            return ("The classes and their type were taken from y and are assumed to be public.",)
+            return (
+                f"The classes and their type were taken from {release.classes_of} and are assumed "
+                "to be public.",
+            )
         if self.y_bound is None or not release.verified:
             return ()
         bound = self._number("y_bound")
         return (f"Labels are clipped to [-{bound}, {bound}], a declared bound.",)
-
-    def _admit(self, X, y):
-        X, y = admit_training(self, X, y, y_numeric=not is_classifier(self._model))
-        declared = self.n_samples
-        if declared is not None and self._number("n_samples") != X.shape[0]:
-            raise ValueError(
-                f"n_samples={declared!r}, but X has {X.shape[0]} rows. Leave it None when X is "
-                "given."
-            )
-        if is_classifier(self._model):
-            return X, *admit_labels(y, None)
-        if self.y_bound is not None:
-            y_bound = self._number("y_bound")
-            y = np.clip(y, -y_bound, y_bound)
-        return X, None, y
-
-    def _minimiser(self, X, classes, targets):
-        """Plan the certified minimiser of a registered model's objective."""
-        model = self._model
-        record = record_for(model)
-        reading = record.reading(model, self._facts(None if classes is None else len(classes)))
-        domain = self._domain(reading, X.shape, classes)
-        if not self.certify:
-            record.refuse_own_solver(model)
-        plan = WrappedPlan.for_reading(reading, domain)
-        return MinimiserRelease(model, classes, plan, domain.row_norm, X, targets)
-
-    def _facts(self, n_classes):
-        y_bound = None if self.y_bound is None else self._number("y_bound")
-        return Facts(n_classes=n_classes, y_bound=y_bound)
-
-    def _domain(self, reading, shape, classes):
-        return Domain(
-            n_samples=int(shape[0]),
-            n_features=int(shape[1]),
-            row_norm=self._number("row_norm"),
-            intercept_scaling=reading.constant,
-            max_weight=reading.largest_weight(classes),
-        )
-
-    def _frozen(self):
-        """Take a fitted model at its declared stability; no data is read."""
-        model, declared = self._model, self._declared_names()
-        try:
-            check_is_fitted(model)
-        except (NotFittedError, TypeError):
-            raise ValueError(
-                "fit() without data releases a model that is fitted already, and the wrapped "
-                f"{type(model).__name__} is not: call fit(X, y)."
-            ) from None
-        self._take_columns(model)
-        classes = np.asarray(model.classes_) if is_classifier(model) else None
-        require_linear_twin(model, classes)
-        if self.stability == "auto":
-            return self._frozen_registered(model, classes)
-        vector = vector_of(model, declared, self.stability.intercept_scale)
-        declaration = Declaration.of_stability(self.stability, self._declared_fit(vector))
-        return FrozenRelease(model, classes, declaration, vector)
-
-    def _frozen_registered(self, model, classes):
-        reading = read_model(model, self._facts(None if classes is None else len(classes)))
-        require_penalised_intercept(model, reading)
-        if self.n_samples is None:
-            raise ValueError(
-                "A frozen model needs n_samples, the public number of rows that it was fitted to: "
-                "the bound depends on it."
-            )
-        shape = (self._number("n_samples"), self.n_features_in_)
-        declaration = Declaration.of_registered(reading, self._domain(reading, shape, classes))
-        return FrozenRelease(model, classes, declaration, registered_vector(model, reading))
-
-    def _own_fit(self, X, classes, targets):
-        """Plan to fit the model by its own algorithm, at its declared stability."""
-        if isinstance(self.estimator, FrozenEstimator):
-            raise ValueError(
-                "A frozen model with declared stability is not fitted again: call fit() without "
-                "data, or set stability='auto' to solve its objective on the data."
-            )
-        model = self._model
-        require_linear_twin(model, classes)
-        refuse_chatter(model)
-        rehearsed = rehearse(model, X.shape[1], classes)
-        vector = vector_of(rehearsed, self._declared_names(), self.stability.intercept_scale)
-        fit = self._declared_fit(vector, n_samples=X.shape[0])
-        declaration = Declaration.of_stability(self.stability, fit)
-        labels = targets if classes is None else classes[targets]
-        return OwnFitRelease(
-            model, classes, declaration, vector, rehearsed, self._number("row_norm"), X, labels
-        )
-
-    def _declared_names(self):
-        return None if self.parameters is None else tuple(self.parameters)
-
-    def _declared_fit(self, vector, n_samples=None):
-        if n_samples is None and self.n_samples is not None:
-            n_samples = int(self._number("n_samples"))
-        return DeclaredFit(
-            n_samples, self._number("row_norm"), vector.linear_scores, vector.fits_intercept
-        )
-
-    def _take_columns(self, model):
-        """Take number and names of the columns from a fitted model."""
-        for name in ("n_features_in_", "feature_names_in_"):
-            vars(self).pop(name, None)
-            if hasattr(model, name):
-                setattr(self, name, copy.copy(getattr(model, name)))
 
     # ------------------------------------------------------------------------------------- plan
 
@@ -422,6 +322,7 @@ class StabilityOutputPerturbation(
         (True, 'C', True)
         """
         model = self._model
+        check_parameters(model)
         if n_features is None:
             n_features = getattr(self, "n_features_in_", getattr(model, "n_features_in_", 1))
         reading = read_model(model, self._facts(n_classes if is_classifier(model) else None))

@@ -23,6 +23,8 @@ PUBLIC_FACTS = {
     MLPClassifier: ("n_layers_", "n_outputs_", "out_activation_"),
     MLPRegressor: ("n_layers_", "n_outputs_", "out_activation_"),
 }
+#: What every released model has, unchanged.
+NAMES_AND_CLASSES = ("n_features_in_", "feature_names_in_", "classes_", "n_classes_")
 #: What predicts from training rows is replaced by a linear model of the same decision.
 LINEAR_TWINS = {SVC: LinearSVC, SVR: LinearSVR}
 
@@ -134,6 +136,7 @@ def vector_of(
                 f"parameters names {missing}, which the fitted {type(model).__name__} does not "
                 "have. Name attributes that hold its arrays."
             )
+        _refuse_public_names(model, names)
         return NamedVector(tuple(names))
     if hasattr(model, "coef_"):
         return LinearVector.of(model, intercept_scale)
@@ -145,6 +148,19 @@ def vector_of(
         "Use PrivateElasticNetClassifier, PrivateElasticNet or PrivateMLPClassifier; where the "
         "parameters have other names, pass parameters=(...)."
     )
+
+
+def _refuse_public_names(model: Any, names: tuple[str, ...]) -> None:
+    """Refuse what is no result of the fit: noise on it hides nothing, or it is released bare."""
+    given = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+    known = {*given, *NAMES_AND_CLASSES, *PUBLIC_FACTS.get(type(model), ())}
+    public = [name for name in names if name in known]
+    if public or not names or len(set(names)) < len(names):
+        what = f"{public}, which are constructor parameters or public facts" if public else names
+        raise ValueError(
+            f"parameters names {what}. Name attributes of {type(model).__name__} that its fit "
+            "computes from rows, each once."
+        )
 
 
 def coefficients(model: Any) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from skdp._admission import admit_new_rows, check_is_fitted
-from skdp.linear_model.output_perturbed import clipped_rows
+from skdp.linear_model.clipped_rows import clipped_rows
 
 
 def _has(name):

@@ -70,9 +70,18 @@ class Release(ABC):
     def verified(self) -> bool:
         """Whether the sensitivity is proved here."""
 
+    @property
+    def classes_of(self) -> str:
+        """Where the public classes come from."""
+        return "y"
+
     @abstractmethod
     def parameters(self) -> Array:
         """Compute the parameters: private until they are released."""
+
+    @abstractmethod
+    def require_use(self, n_features: int | None) -> None:
+        """Refuse, before anything is spent, what could not predict once it is released."""
 
     @abstractmethod
     def fill(self, onto: Any, released: Array, rule: WeightThreshold) -> None:
@@ -124,6 +133,9 @@ class MinimiserRelease(Release):
     @property
     def theorem(self) -> str:
         return joint_theorem(self.plan.reading)
+
+    def require_use(self, n_features: int | None) -> None:
+        """A linear model of the registry predicts from what it is given."""
 
     def parameters(self) -> Array:
         rows = clip_rows(self.rows, self.row_norm, share_index=True)

@@ -2,7 +2,7 @@
 
 A gradient step on them is no contraction, so no formula for smooth losses holds; the bounds are
 those of Bassily, Feldman, Guzman and Talwar (2020). `derivative` is one subgradient, the same for
-the same score and target.
+the same score and target. The hinge is in `skdp.objectives.piecewise_linear`: it has both.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from skdp.objectives.losses import Huber, HuberHinge, Loss
+from skdp.objectives.losses import Huber, Loss
 
 Array = npt.NDArray[np.float64]
 
@@ -42,29 +42,6 @@ class NonSmoothLoss(Loss):
 
     def second_derivative(self, scores: Array, y: Array) -> Array:
         return np.zeros_like(scores)
-
-
-@final
-@dataclass(frozen=True)
-class Hinge(NonSmoothLoss):
-    """``max(0, 1 - y m)``, y in {-1, +1}; the slope at the kink is 0.
-
-    L = 1, D = 2 W kappa, slope range 1; z = y m > 0 pulls until the kink, hence pull 1.
-    """
-
-    pull = 1.0
-    slope_at_zero = 1.0
-    slope_range = 1.0
-    rounded_off = HuberHinge()
-
-    def gradient_bound(self, kappa: float, radius: float) -> float:
-        return 1.0
-
-    def value(self, scores: Array, y: Array) -> Array:
-        return np.maximum(1 - y * scores, 0.0)
-
-    def derivative(self, scores: Array, y: Array) -> Array:
-        return np.where(y * scores < 1, -y, 0.0)
 
 
 @final

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from skdp._validation import non_negative, positive
 from skdp.objectives.losses import ConvexLoss, HuberHinge, Loss
+from skdp.objectives.nonsmooth import NonSmoothLoss
 
 Array = npt.NDArray[np.float64]
 
@@ -68,8 +69,8 @@ class PiecewiseLinearLoss(ConvexLoss):
 
 @final
 @dataclass(frozen=True)
-class Hinge(PiecewiseLinearLoss):
-    """``max(0, 1 - y m)``.
+class Hinge(NonSmoothLoss, PiecewiseLinearLoss):
+    """``max(0, 1 - y m)``, y in {-1, +1}; the slope at the kink is 0, the slope range 1.
 
     For z = y m, z peaks at 1 while the slope is -1: R = min(sqrt(W / lam), W kappa / lam). With
     t = -y a in [0, 1] the dual term is -t, and the gap (1 - t) (1 - z)_+ + t (z - 1)_+. Cortes and
@@ -77,6 +78,8 @@ class Hinge(PiecewiseLinearLoss):
     """
 
     pull = 1.0
+    slope_range = 1.0
+    rounded_off = HuberHinge()
 
     def smoothed(self, half_width: float) -> Loss:
         return HuberHinge(half_width)
@@ -89,6 +92,9 @@ class Hinge(PiecewiseLinearLoss):
 
     def value(self, scores: Array, y: Array) -> Array:
         return np.maximum(1 - y * scores, 0.0)
+
+    def derivative(self, scores: Array, y: Array) -> Array:
+        return np.where(y * scores < 1, -y, 0.0)
 
     def duality_gap(self, scores: Array, slopes: Array, y: Array) -> Array:
         steepness, short = -y * slopes, 1 - y * scores

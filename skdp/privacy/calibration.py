@@ -92,7 +92,8 @@ def _bracketing(low: float, high: float, excess: Callable[[float], float]) -> tu
             return low, high
     raise ValueError(
         "No noise meets the budget exactly: Gaussian noise never does with delta = 0, or one too "
-        "small for finite precision, and an event without cost always does."
+        "small for finite precision, and an event without cost always does. Set a larger delta, "
+        "such as 1e-6, well below 1 / n_samples."
     )
 
 

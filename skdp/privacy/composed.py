@@ -131,6 +131,11 @@ def pipeline_statement(
     >>> statement.epsilon < 1.2, statement.delta
     (True, 2e-06)
     """
+    if not hasattr(pipeline, "steps"):
+        raise TypeError(
+            f"pipeline must be a Pipeline of scikit-learn, got {pipeline!r}. What one estimator "
+            "promises is in its privacy_."
+        )
     statements, unproved = [], []
     for name, step in _steps(pipeline.steps):
         if hasattr(step, "privacy_"):
@@ -138,6 +143,10 @@ def pipeline_statement(
         elif name in public:
             unproved.append(
                 f"Step {name!r} learned nothing from private rows and maps each row by itself."
+            )
+        elif hasattr(step, "epsilon"):
+            raise ValueError(
+                f"Step {name!r} ({type(step).__name__}) is not fitted yet: call pipeline.fit first."
             )
         elif not _learns_nothing(step):
             raise ValueError(

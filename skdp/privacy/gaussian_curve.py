@@ -154,6 +154,10 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     4.2247
     """
     non_negative(epsilon=epsilon)
+    if delta == 0:
+        raise ValueError(
+            "Gaussian noise meets no budget with delta = 0: set delta, well below 1 / n_samples."
+        )
     if not _SMALLEST_DELTA <= delta < 1:
         raise ValueError(f"delta must be at least 1e-300 and below 1, got {delta!r}.")
 

@@ -24,6 +24,8 @@ class Domain:
         The constant column that carries the penalised intercept; None without an intercept.
     max_weight : float
         Largest weight of a record, sample weight times class weight.
+    rows_per_unit : int, default=1
+        Most rows of one unit, which a neighbouring data set replaces together.
     """
 
     n_samples: int
@@ -31,9 +33,11 @@ class Domain:
     row_norm: float
     intercept_scaling: float | None = None
     max_weight: float = 1.0
+    rows_per_unit: int = 1
 
     def __post_init__(self) -> None:
         positive_integer(n_samples=self.n_samples, n_features=self.n_features)
+        positive_integer(rows_per_unit=self.rows_per_unit)
         positive(row_norm=self.row_norm, max_weight=self.max_weight)
         if self.intercept_scaling is not None:
             positive(intercept_scaling=self.intercept_scaling)

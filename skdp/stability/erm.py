@@ -5,7 +5,8 @@ The objective is ``F(w) = (1/n) sum_i s_i loss(w; z_i) + l1 norm_1(w) + l2/2 nor
 that differ in one record (replace-one) have minimisers within ``D / (n l2)``, where D is the
 diameter of the set of gradients that one record can have at a common minimiser: the convex rest of
 the objective cancels (strong monotonicity of the subdifferential; Bousquet and Elisseeff 2002,
-Theorem 22; Chaudhuri, Monteleoni and Sarwate 2011, Corollary 8, for D = 2 L kappa).
+Theorem 22; Chaudhuri, Monteleoni and Sarwate 2011, Corollary 8, for D = 2 L kappa). Where a unit
+owns up to m of the n rows, m gradients change at that minimiser, each by at most D: m D / (n l2).
 """
 
 import math
@@ -31,13 +32,13 @@ class MinimiserBound(ABC):
 
     @abstractmethod
     def distance(self, loss: ConvexLoss, penalty: ElasticNet, domain: Domain) -> float:
-        """Bound on the Euclidean distance, replace-one."""
+        """Bound on the Euclidean distance when the rows of one unit are replaced."""
 
 
 @final
 @dataclass(frozen=True)
 class GradientDiameterBound(MinimiserBound):
-    """``D / (n l2)``, and at most ``2 max(max_weight L kappa - l1, 0) / l2``.
+    """``m D / (n l2)`` for units of m rows, and at most ``2 max(max_weight L kappa - l1, 0) / l2``.
 
     The second bound holds because ``l2 norm(w)^2 + l1 norm_1(w) <= max_weight L kappa norm(w)`` at
     a minimiser. It needs the L1 penalty on every released coordinate, so it is left out when the
@@ -53,7 +54,7 @@ class GradientDiameterBound(MinimiserBound):
     def distance(self, loss: ConvexLoss, penalty: ElasticNet, domain: Domain) -> float:
         kappa, weight, l2 = domain.kappa, domain.max_weight, penalty.strong_convexity
         diameter = loss.gradient_diameter(kappa, weight, l2)
-        moved = diameter / (domain.n_samples * l2)
+        moved = domain.rows_per_unit * diameter / (domain.n_samples * l2)
         if domain.has_intercept or penalty.l1 == 0:
             return moved
         radius = loss.minimiser_radius(kappa, weight, l2)
@@ -65,7 +66,7 @@ class GradientDiameterBound(MinimiserBound):
 @final
 @dataclass(frozen=True)
 class PublishedBound(MinimiserBound):
-    """``4 L kappa / (n l2)``, for comparison: at least twice what is needed.
+    """``4 m L kappa / (n l2)``, for comparison: at least twice what is needed.
 
     L is the Lipschitz constant of the loss; where it has none, its largest slope on the ball that
     holds the minimiser.
@@ -82,7 +83,8 @@ class PublishedBound(MinimiserBound):
         if not math.isfinite(slope):
             radius = loss.minimiser_radius(kappa, domain.max_weight, l2)
             slope = loss.gradient_bound(kappa, radius)
-        return 4 * domain.max_weight * slope * kappa / (domain.n_samples * l2)
+        units = domain.n_samples / domain.rows_per_unit
+        return 4 * domain.max_weight * slope * kappa / (units * l2)
 
 
 def minimiser_sensitivity(

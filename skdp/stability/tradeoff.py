@@ -160,4 +160,8 @@ def plan(
     domain = Domain(n_samples, n_features, row_norm, intercept_scaling, max_weight)
     budget = PrivacyBudget(epsilon, delta)
     loss = Logistic() if loss is None else loss
+    if not isinstance(loss, Loss):
+        raise TypeError(
+            f"loss must be an object of skdp.objectives, such as Huber(1.0), or None; got {loss!r}."
+        )
     return ExpectedLoss.planned(loss, domain, budget, alpha, l1_ratio, noise, tol, reference_norm)

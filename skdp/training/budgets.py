@@ -75,6 +75,11 @@ def epochs_within(
     """
     positive(rho_total=rho_total)
     positive_integer(most_epochs=most_epochs)
+    if getattr(schedule, "adaptive", True):
+        raise TypeError(
+            f"schedule must fix the noise of every epoch beforehand, got {schedule!r}: an adaptive "
+            "one costs what its filter allows, however many epochs that is."
+        )
     factor = 2 if neighbours is Neighbours.REPLACE_ONE else 1
     rho, last = 0.0, math.inf
     for epoch in range(most_epochs):
@@ -119,6 +124,8 @@ def longest(plan: TrainingPlan, budget: PrivacyBudget, most_epochs: int = 10_000
     from skdp.privacy.accounting import epsilon_of, rough_epsilon_of
 
     positive_integer(most_epochs=most_epochs)
+    if not isinstance(plan, TrainingPlan):
+        raise TypeError(f"plan must be a TrainingPlan, got {plan!r}.")
 
     def of_epochs(epochs: int) -> TrainingPlan:
         steps = math.ceil(epochs * plan.sampler.steps_per_epoch * (1 - 2.0**-40))

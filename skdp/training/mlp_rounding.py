@@ -46,6 +46,6 @@ def refuse_coarse_sums(max_norm: float, grid: float, size: int, n_records: int, 
     if left < (1 - LARGEST_CORRECTION) * max_norm:
         raise ValueError(
             f"The noise is so large that rounding sums of {size} coordinates to its grid would "
-            f"take {1 - left / max_norm:.0%} of max_grad_norm. Take fewer hidden units or raise "
-            "epsilon."
+            f"take {1 - left / max_norm:.0%} of max_grad_norm. Take fewer hidden units or a noise "
+            "schedule that decays less, or raise epsilon."
         )

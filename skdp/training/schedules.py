@@ -309,6 +309,11 @@ class ConstantThen(EpochSchedule):
     def __post_init__(self) -> None:
         super().__post_init__()
         positive_integer(start=self.start)
+        if getattr(self.schedule, "adaptive", True):
+            raise TypeError(
+                f"schedule must fix the noise of every epoch beforehand, got {self.schedule!r}: "
+                "one that follows what is released has a level of its own."
+            )
         if self.schedule.level != 1:
             raise ValueError(
                 f"schedule must be at level 1, got {self.schedule!r}: set the level of the whole."

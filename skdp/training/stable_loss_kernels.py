@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skdp.objectives.losses import Loss
-from skdp.objectives.nonsmooth import Absolute, Hinge
+from skdp.objectives.nonsmooth import Absolute
+from skdp.objectives.piecewise_linear import Hinge
 from skdp.training.compiled_kernels import inner
 from skdp.training.loss_kernels import (
     SOFTMAX,
