@@ -1,5 +1,6 @@
 """PrivateMLPClassifier and PrivateMLPRegressor: what they learn, say and refuse."""
 
+import math
 import pickle
 import warnings
 
@@ -15,6 +16,7 @@ from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
 from skdp.privacy import InMemoryLedger, Neighbours
 from skdp.privacy.accounting import epsilon_of
+from skdp.privacy.gaussian_curve import gaussian_mu
 from skdp.training import ConstantNoise, PoissonSampler, ShuffledBatches, ValidationDecay
 
 N, D = 2000, 4
@@ -23,7 +25,10 @@ X = rng.uniform(-1, 1, size=(N, D))
 y = (X[:, 0] * X[:, 1] > 0).astype(int)  # no line tells these apart
 WAVE = np.abs(X[:, 0]) - 0.5 * X[:, 1]
 SAMPLINGS = ("poisson", "shuffled", "fixed_size", "full")
-GENEROUS = {"epsilon": 1e3, "delta": 1e-5, "classes": (0, 1), "hidden_layer_sizes": (32,)}
+GENEROUS = {
+    "epsilon": 1e3, "delta": 1e-5, "classes": (0, 1), "hidden_layer_sizes": (32,),
+    "random_state": 0,
+}  # fmt: skip
 QUICK = {"epsilon": 3.0, "delta": 1e-5, "hidden_layer_sizes": (8,), "n_epochs": 2}
 
 
@@ -43,7 +48,9 @@ def test_every_activation_learns_but_a_network_without_one_is_linear(activation)
     rate = 5.0 if activation == "logistic" else 0.5
     model = PrivateMLPClassifier(**GENEROUS, activation=activation, n_epochs=60, learning_rate=rate)
     score = model.fit(X, y).score(X, y)
-    assert score < 0.65 if activation == "identity" else score > 0.85
+    # A half-plane is right on 2/3 of the square at most (beyond x_0 + x_1 = 2/3), the others on
+    # 0.96 in the worst of 12 runs: no seed is needed to tell them apart.
+    assert score < 0.75 if activation == "identity" else score > 0.9
 
 
 @pytest.mark.parametrize(
@@ -67,7 +74,7 @@ def test_every_option_learns(parameters):
 
 def test_many_classes_at_once():
     digits, labels = load_digits(return_X_y=True)
-    model = PrivateMLPClassifier(epsilon=3.0, delta=1e-5, classes=range(10))
+    model = PrivateMLPClassifier(epsilon=3.0, delta=1e-5, classes=range(10), random_state=0)
     model.fit(digits / 16, labels)
     assert [c.shape for c in model.coefs_] == [(64, 100), (100, 10)]
     assert [b.shape for b in model.intercepts_] == [(100,), (10,)]
@@ -82,7 +89,7 @@ def test_many_classes_at_once():
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 1000.0])
 def test_regression_of_labels_of_any_declared_scale(scale):
-    model = PrivateMLPRegressor(epsilon=30.0, delta=1e-5, y_bound=1.5 * scale)
+    model = PrivateMLPRegressor(epsilon=30.0, delta=1e-5, y_bound=1.5 * scale, random_state=0)
     assert model.fit(X, scale * WAVE).score(X, scale * WAVE) > 0.8
     assert (model.n_outputs_, model.out_activation_) == (1, "identity")
 
@@ -101,7 +108,7 @@ def test_there_is_no_trace_of_a_run_in_a_fitted_model():
     assert public == {
         "classes_", "coefs_", "intercepts_", "n_layers_", "n_outputs_", "out_activation_",
         "n_features_in_", "privacy_", "noise_multiplier_", "max_grad_norm_", "learning_rate_",
-        "batch_size_", "n_steps_",
+        "batch_size_", "n_steps_", "center_",
     }  # fmt: skip
 
 
@@ -113,7 +120,7 @@ def test_settings_that_were_used_are_public_facts():
 
 
 def test_the_weights_begin_at_random_and_know_no_data():
-    kwargs = {**QUICK, "classes": (0, 1), "learning_rate": 1e-12}
+    kwargs = {**QUICK, "classes": (0, 1), "learning_rate": 1e-12, "center": None}
     first, same, other = (
         weights(PrivateMLPClassifier(**kwargs, random_state=seed).fit(rows, y))
         for seed, rows in ((0, X), (0, -X), (1, X))
@@ -125,7 +132,7 @@ def test_the_weights_begin_at_random_and_know_no_data():
 class TestStatement:
     def test_names_the_event_that_ran(self):
         model = PrivateMLPClassifier(
-            epsilon=1.0, delta=1e-5, n_epochs=4, batch_size=100, hidden_layer_sizes=(8,)
+            (8,), epsilon=1.0, delta=1e-5, n_epochs=4, batch_size=100, center=None
         ).fit(X, y)
         event = model.privacy_.event
         assert isinstance(event, dp_event.SelfComposedDpEvent)
@@ -176,7 +183,7 @@ class TestRefusals:
 
     def test_of_noise_whose_grid_is_too_coarse_for_so_many_weights(self):
         self.refused(
-            "Take fewer hidden units or raise epsilon", epsilon=1e-4, hidden_layer_sizes=(300, 300)
+            "Take fewer hidden units .* or raise", epsilon=1e-4, hidden_layer_sizes=(300, 300)
         )
 
     @pytest.mark.parametrize("sizes", [(0,), (-1,), (2.5,), (True,), 0, ("3",)])
@@ -232,7 +239,7 @@ def test_a_delta_that_one_published_row_would_keep_warns():
 
 def test_blocks_take_turns_and_a_row_pays_for_its_own():
     blocks = np.array(["a", "b", "c", "d"])[np.arange(N) % 4]
-    model = PrivateMLPClassifier(**GENEROUS, n_epochs=60).fit(X, y, blocks=blocks)
+    model = PrivateMLPClassifier(**GENEROUS, n_epochs=60, center=None).fit(X, y, blocks=blocks)
     assert model.n_steps_ == 240
     assert model.privacy_.event.count == 60
     assert model.score(X, y) > 0.85
@@ -249,8 +256,9 @@ class TestChunks:
     def test_that_are_disjoint_are_learnt_for_the_price_of_one(self):
         ledger = InMemoryLedger(1e4, 1e-2, Neighbours.ZERO_OUT)
         model = self.make(
-            epsilon=1e3, n_epochs=20, hidden_layer_sizes=(32,), ledger=ledger, learning_rate=0.3
-        )
+            epsilon=1e3, n_epochs=20, hidden_layer_sizes=(32,), ledger=ledger, learning_rate=0.3,
+            random_state=0,
+        )  # fmt: skip
         for rows, labels in self.chunks() * 2:
             model.partial_fit(rows, labels)
         assert model.score(X, y) > 0.85
@@ -352,7 +360,7 @@ def test_float32_rows_change_little():
 
 
 def test_dense_and_sparse_rows_give_nearly_the_same_model():
-    kwargs = {**QUICK, "random_state": 0, "classes": (0, 1)}
+    kwargs = {**QUICK, "random_state": 0, "classes": (0, 1), "center": None}
     rows = np.where(np.abs(X) > 0.4, X, 0)
     dense, sparse = (
         weights(PrivateMLPClassifier(**kwargs).fit(data, y)) for data in (rows, sp.csr_matrix(rows))
@@ -400,3 +408,74 @@ def test_the_bar_shows_steps_epochs_noise_and_epsilon_alone(capsys):
     shown = capsys.readouterr().out
     assert "step 40 of 40" in shown
     assert "epoch 2.0, epsilon spent 3, sigma" in shown.replace("\n", " ")
+
+
+class TestCentre:
+    """What is released of the rows before training."""
+
+    FAR = X + 3.0
+
+    def model(self, **parameters):
+        given = {**GENEROUS, "center": "private", "center_norm": 10.0, "random_state": 0}
+        return PrivateMLPClassifier(**{**given, **parameters})
+
+    @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+    def test_it_is_the_mean_and_moves_into_the_biases(self):
+        model = self.model(n_epochs=60).fit(self.FAR, y)
+        np.testing.assert_allclose(model.center_, self.FAR.mean(axis=0), atol=0.02)
+        assert model.score(self.FAR, y) > 0.9
+        plain = model.to_sklearn()
+        np.testing.assert_allclose(
+            plain.predict_proba(self.FAR), model.predict_proba(self.FAR), atol=1e-12
+        )
+
+    @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+    def test_training_around_it_is_training_on_rows_less_it(self):
+        parts = []
+        for rows, center in ((self.FAR, "private"), (self.FAR - 3.0, None)):
+            extra = {} if center else {"center_norm": None}
+            model = self.model(epsilon=1e3, center=center, n_epochs=60, **extra)
+            parts.append(model.fit(rows, y).score(rows, y))
+        assert abs(parts[0] - parts[1]) < 0.05
+
+    def test_it_is_charged_with_the_run(self):
+        model = self.model(epsilon=1.0, random_state=None).fit(self.FAR, y)
+        statement = model.privacy_
+        prior, run = statement.event.events
+        mu = gaussian_mu(1.0, 1e-5)
+        assert prior.sensitivity / prior.noise_std == pytest.approx(mu * math.sqrt(0.05), rel=1e-6)
+        assert prior.sensitivity == pytest.approx(10.0, rel=1e-4)
+        assert 0.99 < statement.epsilon_at(1e-5) <= 1.0
+        assert epsilon_of(run, 1e-5) < epsilon_of(statement.event, 1e-5)
+        without = self.model(epsilon=1.0, center=None, center_norm=None, random_state=None)
+        noise = without.fit(self.FAR, y).noise_multiplier_
+        assert 1.01 < model.noise_multiplier_ / noise < 1.04
+
+    def test_auto_takes_it_where_it_costs_little(self):
+        for epsilon, there in ((1.0, True), (0.02, False)):
+            model = PrivateMLPClassifier(**{**QUICK, "epsilon": epsilon}).fit(X, y)
+            assert (model.center_ is not None) is there
+        sparse = PrivateMLPClassifier(**QUICK).fit(sp.csr_array(X), y)
+        assert sparse.center_ is None
+
+    def test_a_model_that_goes_on_keeps_it(self):
+        model = PrivateMLPClassifier(**{**QUICK, "center": "private"})
+        first = model.partial_fit(self.FAR[:1000], y[:1000], classes=(0, 1)).center_.copy()
+        later = model.partial_fit(self.FAR[1000:], y[1000:]).center_
+        np.testing.assert_array_equal(first, later)
+        assert not np.array_equal(model.fit(self.FAR, y).center_, first)
+
+    @pytest.mark.parametrize(
+        ("parameters", "rows", "sentence"),
+        [
+            ({}, sp.csr_array(X), "Set center=None"),
+            ({"center": None}, X, "with center=None nothing uses it"),
+            ({"noise_schedule": ValidationDecay(X, y)}, X, "Set center=None"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_before_the_spend(self, parameters, rows, sentence):
+        ledger = InMemoryLedger(10.0, 1e-3, "zero-out")
+        model = self.model(epsilon=1.0, random_state=None, ledger=ledger).set_params(**parameters)
+        with pytest.raises(ValueError, match=sentence):
+            model.fit(rows, y)
+        assert ledger.history == ()

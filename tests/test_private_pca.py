@@ -23,16 +23,11 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skdp.decomposition import PrivatePCA
 from skdp.decomposition.releases import CENTRE_SHARE
-from skdp.decomposition.row_sum import RowSum
-from skdp.decomposition.second_moment import (
-    BLOCK_ROWS,
-    SecondMoment,
-    centred_blocks,
-    rounding_share,
-)
+from skdp.decomposition.second_moment import SecondMoment
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.linear_model import PrivateElasticNetClassifier, SparseDPSGDClassifier
 from skdp.mechanisms import Mechanism
+from skdp.mechanisms.row_sum import RowSum
 from skdp.preprocessing import PublicRangeScaler, RowNormClipper
 from skdp.privacy import (
     InMemoryLedger,
@@ -44,6 +39,7 @@ from skdp.privacy.accounting import delta_of, epsilon_of
 from skdp.privacy.gaussian_curve import gaussian_delta
 from skdp.privacy.statement import SEEDED_NOISE, SYSTEM_NOISE
 from skdp.records import clip_rows
+from skdp.records.row_blocks import BLOCK_ROWS, centred_blocks, rounding_share
 from tests.support.refusals import SECRET_TEXT, refuses, refuses_to_fit
 from tests.support.refusals import X as SECRET_ROWS
 from tests.support.replay import Trace, frozen_releases
@@ -114,7 +110,7 @@ def test_without_noise_and_centred_at_the_mean_it_is_scikit_learns_pca(private):
 def test_with_much_budget_and_many_rows_it_comes_near_them():
     X = table(20_000)
     plain = TruncatedSVD(3, algorithm="arpack").fit(clip_rows(X, 1.0))
-    model = PrivatePCA(3, epsilon=40.0, delta=1e-3).fit(X)
+    model = PrivatePCA(3, epsilon=40.0, delta=1e-3, random_state=0).fit(X)
     cosines = np.linalg.svd(model.components_ @ plain.components_.T, compute_uv=False)
     assert cosines.min() > 0.999
 
@@ -197,7 +193,7 @@ def test_a_private_centre_is_clipped_around_and_stated():
 
 
 def test_components_are_orthonormal_and_variances_fall_and_are_never_negative():
-    model = PrivatePCA(epsilon=0.01).fit(table())
+    model = PrivatePCA(epsilon=0.01, random_state=0).fit(table())
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(6), atol=1e-12)
     assert np.all(np.diff(model.explained_variance_) <= 0)
     assert model.explained_variance_.min() == 0.0

@@ -1,6 +1,5 @@
 """The recipe of estimators that are trained privately, step by step."""
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
@@ -13,7 +12,7 @@ from skdp._admission import HasMethods, Interval, StrOptions, admit_blocks, admi
 from skdp._estimator import PrivateEstimator
 from skdp._random import NumpyGenerator
 from skdp._sgd.settings import SAMPLERS
-from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
+from skdp.exceptions import BudgetExceededError
 from skdp.objectives import Loss
 from skdp.privacy import PrivacyStatement
 from skdp.privacy.statement import noise_source
@@ -89,8 +88,8 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
         """Return the `Task`; refuse labels that are inadmissible."""
 
     @abstractmethod
-    def _run(self, shape, task, *, sampler, n_runs):
-        """Return the calibrated `TrainingRun` for data of this public shape."""
+    def _run(self, X, task, *, sampler, n_runs):
+        """Return the calibrated `TrainingRun` for rows of this shape and storage, both public."""
 
     @abstractmethod
     def _released(self, run, X, task, start, rng, progress):
@@ -166,8 +165,8 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
         return canonical_rows(X), y
 
     def _planned(self, X, task, *, sampler=None, n_runs=1):
-        run = self._run(X.shape, task, sampler=sampler, n_runs=n_runs)
-        self._warn_of_large_delta(run)
+        run = self._run(X, task, sampler=sampler, n_runs=n_runs)
+        self._warn_of_large_delta(run.plan.sampler.public_size, stacklevel=6)
         return run
 
     def _block_sampler(self, blocks, n_records):
@@ -177,16 +176,6 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
             )
         places, n_blocks = admit_blocks(blocks, n_records)
         return RoundRobinBlocks(places, n_blocks)
-
-    def _warn_of_large_delta(self, run):
-        n_records = run.plan.sampler.public_size
-        if self._number("delta") >= 1 / n_records:
-            warnings.warn(
-                f"delta={self.delta!r} is at least 1 / n_samples = {1 / n_records:.3g}: publishing "
-                "one row in full would keep such a promise. Set it well below.",
-                PrivacyLeakWarning,
-                stacklevel=7,
-            )
 
     def _statement(self, run, is_sparse, assumptions):
         from skdp.privacy.accounting import EventCurve
@@ -245,7 +234,7 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
             before.run.plan.sampler.admit(n_records)
         run = before.run.for_records(n_records)
         run.refuse_inexact_sums()
-        self._warn_of_large_delta(run)
+        self._warn_of_large_delta(run.plan.sampler.public_size, stacklevel=6)
         return run
 
     def _refuse_other_classes(self, given, known):

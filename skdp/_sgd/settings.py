@@ -31,7 +31,7 @@ def sampler_and_facts(model, facts_of, n_records, sampler=None):
     return sampler, facts_of(sampler.public_size)
 
 
-def calibrated_plan(model, sampler, facts, selector, max_grad_norm, n_runs):
+def calibrated_plan(model, sampler, facts, selector, max_grad_norm, n_runs, prior=None):
     """Return the plan with the least noise that keeps the budget of a model.
 
     Everything here follows from parameters and public facts; a combination without a theorem, or
@@ -45,6 +45,7 @@ def calibrated_plan(model, sampler, facts, selector, max_grad_norm, n_runs):
         _n_steps(model, sampler, facts),
         facts.size,
         n_runs,
+        prior,
     )
     try:
         return plan.calibrated(model._budget())

@@ -24,11 +24,12 @@ from skdp._admission import (
 from skdp._estimator import PrivateEstimator
 from skdp._random import NumpyGenerator
 from skdp.decomposition.releases import AroundKnownCentre, AroundReleasedCentre
-from skdp.decomposition.row_sum import RowSum
-from skdp.decomposition.second_moment import SecondMoment, centred_blocks
+from skdp.decomposition.second_moment import SecondMoment
+from skdp.mechanisms.row_sum import RowSum
 from skdp.privacy import Neighbours, PrivacyStatement
 from skdp.privacy.statement import noise_source
 from skdp.records.clipping import LARGEST_NORM, SMALLEST_NORM
+from skdp.records.row_blocks import centred_blocks
 
 RELATION_FACTS = {
     Neighbours.ZERO_OUT: (
@@ -224,6 +225,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         n_components = self._admitted_n_components(X.shape[1])
         plan = self._plan(X)
         statement = self._statement(plan)
+        self._warn_of_large_delta(X.shape[0], stacklevel=4)
         rng = self._random_source(stacklevel=4)
         if self.ledger is not None:
             self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")

@@ -2,18 +2,18 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, Self, final
+from typing import Protocol, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
 from skdp._random import RandomSource
-from skdp.decomposition.row_sum import RowSum
 from skdp.decomposition.second_moment import SecondMoment
 from skdp.mechanisms import GaussianMechanism, GridGaussianMechanism
 from skdp.mechanisms.additive import EPSILON_CAP
+from skdp.mechanisms.row_sum import RowSum
 from skdp.privacy import PrivacyBudget, Sensitivity
 from skdp.privacy.gaussian_curve import gaussian_mu
 from skdp.privacy.statement import StatedCurve
@@ -26,7 +26,6 @@ Blocks = Callable[[Array | None, float], Iterator[Array]]
 CENTRE_SHARE = 0.05
 #: For finite precision, which takes far less.
 _DELTA_LEFT = 1 - 2.0**-20
-_COARSEST = 2.0**-20
 _MOMENT_THEOREM = (
     "Gaussian noise on the second moment of rows of bounded norm (Dwork, Talwar, Thakurta and "
     "Zhang 2014, Algorithm 1), the triangle scaled to the Frobenius norm"
@@ -117,8 +116,12 @@ class AroundReleasedCentre:
         return cls(
             total,
             moment,
-            _noise(total.sensitivity, total.n_features, mu * math.sqrt(CENTRE_SHARE)),
-            _noise(moment.sensitivity, moment.size, mu * math.sqrt(1 - CENTRE_SHARE)),
+            GridGaussianMechanism.of_mu(
+                total.sensitivity, total.n_features, mu * math.sqrt(CENTRE_SHARE)
+            ),
+            GridGaussianMechanism.of_mu(
+                moment.sensitivity, moment.size, mu * math.sqrt(1 - CENTRE_SHARE)
+            ),
         )
 
     @cached_property
@@ -150,20 +153,3 @@ class AroundReleasedCentre:
         centre = self.total_mechanism.release(total, rng) / self.total.n_samples
         exact = self.moment.vector(blocks(centre, self.moment.row_norm))
         return centre, self.moment.matrix(self.mechanism.release(exact, rng))
-
-
-def _noise(sensitivity: Sensitivity, size: int, mu: float) -> GridGaussianMechanism:
-    """Return noise of a given mu, the rounding to its grid counted.
-
-    A grid of g moves the distance of two vectors by g sqrt(size) at most, and g <= sigma / 2^20;
-    so sigma = (s + sigma sqrt(size) / 2^20) / mu is enough.
-    """
-    left = mu - _COARSEST * math.sqrt(size)
-    if left <= 0:
-        raise ValueError(
-            f"epsilon and delta are too small for Gaussian noise of finite precision on {size} "
-            "coordinates."
-        )
-    noise_std: Any = sensitivity.value / left * (1 + 2.0**-48)
-    rounded = sensitivity.value + noise_std * _COARSEST * math.sqrt(size)
-    return GridGaussianMechanism(replace(sensitivity, value=rounded), size, noise_std)

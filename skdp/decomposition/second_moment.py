@@ -3,64 +3,20 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
+from skdp.mechanisms.triangle import packed, triangle_size, unpacked
 from skdp.privacy import Neighbours, Sensitivity
-from skdp.records import clip_rows
+from skdp.records.row_blocks import rounding_share
 
 Array = npt.NDArray[np.float64]
 
-#: Rows multiplied at a time, of which one float64 copy exists.
-BLOCK_ROWS = 1024
-UNIT_ROUNDOFF = 2.0**-53
-_SQRT2 = math.sqrt(2.0)
 _ROUNDED_UP = 1 + 2.0**-48
 #: ||x x^T - y y^T||_F for rows of norm at most 1, y = 0 for a null.
-_DISTANCES = {Neighbours.ZERO_OUT: 1.0, Neighbours.REPLACE_ONE: _SQRT2}
-
-
-def centred_blocks(X: Any, centre: Array | None, row_norm: float) -> Iterator[Array]:
-    """Yield ``x_i - centre``, clipped to `row_norm`, as dense float64 blocks of rows.
-
-    Each row is a function of that row of X alone, bit for bit.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features), float64 or float32
-        Finite rows; neither copied nor changed.
-    centre : ndarray of shape (n_features,) or None
-        None subtracts nothing, and is all that CSR rows can have.
-    row_norm : float
-        The bound.
-
-    Examples
-    --------
-    >>> rows = np.array([[3.0, 4.0], [1.0, 0.0]])
-    >>> next(centred_blocks(rows, np.array([1.0, 0.0]), 100.0))
-    array([[2., 4.],
-           [0., 0.]])
-    """
-    for start in range(0, X.shape[0], BLOCK_ROWS):
-        rows = X[start : start + BLOCK_ROWS]
-        if centre is not None:
-            # A difference may overflow, and infinity has no direction to be clipped along.
-            rows = np.nan_to_num(np.subtract(rows, centre, dtype=np.float64), copy=False)
-        clipped = clip_rows(rows, row_norm)
-        dense = clipped.toarray() if sparse.issparse(clipped) else clipped
-        yield np.asarray(dense, dtype=np.float64)
-
-
-def rounding_share(n_samples: int) -> float:
-    """gamma_m for a sum over blocks of rows: m is the number of roundings that a term goes through.
-
-    Within a block, from block to block, and three more: a product, sqrt(2) and its product.
-    """
-    share = (min(n_samples, BLOCK_ROWS) + -(-n_samples // BLOCK_ROWS) + 3) * UNIT_ROUNDOFF
-    return share / (1 - share)
+_DISTANCES = {Neighbours.ZERO_OUT: 1.0, Neighbours.REPLACE_ONE: math.sqrt(2.0)}
 
 
 @final
@@ -128,7 +84,7 @@ class SecondMoment:
     @property
     def size(self) -> int:
         """Number of coordinates of the vector."""
-        return self.n_features * (self.n_features + 1) // 2
+        return triangle_size(self.n_features)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -142,21 +98,8 @@ class SecondMoment:
         total = np.zeros((self.n_features, self.n_features))
         for block in blocks:
             total += block.T @ block
-        diagonal = total.diagonal().copy()
-        total *= _SQRT2
-        np.fill_diagonal(total, diagonal)
-        return total[self._upper]
+        return packed(total)
 
     def matrix(self, vector: Array) -> Array:
         """Return the symmetric matrix of which `vector` is the v."""
-        matrix = np.zeros((self.n_features, self.n_features))
-        matrix[self._upper] = vector
-        diagonal = matrix.diagonal().copy()
-        matrix += matrix.T
-        matrix /= _SQRT2
-        np.fill_diagonal(matrix, diagonal)
-        return matrix
-
-    @property
-    def _upper(self) -> npt.NDArray[np.bool_]:
-        return np.tri(self.n_features, dtype=bool).T
+        return unpacked(vector, self.n_features)

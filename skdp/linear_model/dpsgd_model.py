@@ -15,6 +15,11 @@ from skdp.records import canonical_rows
 from skdp.training import CoordinateSelector
 from skdp.training.linear_run import LAZY_NOISE, LinearRecords
 
+#: No sum of products of smaller values and weights overflows; no float32 value reaches it.
+LARGEST_VALUE = 1e250
+#: Scores beyond are cut to it, so that differences of scores are numbers.
+LARGEST_SCORE = 1e300
+
 
 class DPSGDLinearModel(ReleasedSupportMixin, PrivateSGD):
     """Linear model whose coefficients are the outcome of a private training run."""
@@ -30,8 +35,8 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateSGD):
         "fit_intercept": ["boolean"],
     }
 
-    def _run(self, shape, task, *, sampler, n_runs):
-        return linear_run(self, *shape, task.loss, sampler=sampler, n_runs=n_runs)
+    def _run(self, X, task, *, sampler, n_runs):
+        return linear_run(self, *X.shape, task.loss, sampler=sampler, n_runs=n_runs)
 
     def _assumed_of_storage(self, run, is_sparse):
         return (LAZY_NOISE,) if run.lazy and is_sparse else ()
@@ -67,7 +72,11 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateSGD):
         rows = canonical_rows(admit_new_rows(self, X))
         coef = self.coef_ if sparse.issparse(self.coef_) else np.atleast_2d(self.coef_)
         with np.errstate(all="ignore"):
-            return safe_sparse_dot(rows, coef.T, dense_output=True) + self.intercept_
+            rows, scales = _within_reach(rows)
+            scores = safe_sparse_dot(rows, coef.T, dense_output=True)
+            if scales is not None:
+                scores = np.clip(scores * scales[:, None], -LARGEST_SCORE, LARGEST_SCORE)
+            return scores + self.intercept_
 
     def sparsify(self):
         """Turn ``coef_`` into a sparse matrix, for storage; predictions stay the same.
@@ -95,3 +104,19 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateSGD):
 
     def _dense_coef(self):
         return self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_.copy()
+
+
+def _within_reach(rows):
+    """Return rows of which no product overflows, and the numbers they were divided by, or None.
+
+    Two products of a huge row may be infinite with opposite signs, and their sum no number.
+    """
+    sizes = np.abs(rows.data if sparse.issparse(rows) else rows)
+    if not sizes.size or sizes.max() < LARGEST_VALUE:
+        return rows, None
+    largest = abs(rows).max(axis=1)
+    largest = largest.toarray() if sparse.issparse(largest) else largest
+    scales = np.maximum(np.ravel(largest) / LARGEST_VALUE, 1.0)
+    if sparse.issparse(rows):
+        return sparse.diags(1 / scales).tocsr() @ rows, scales
+    return rows / scales[:, None], scales

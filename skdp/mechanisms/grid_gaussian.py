@@ -1,8 +1,9 @@
 """Gaussian noise of a given size, for values that lie on its grid already."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +13,14 @@ from skdp.mechanisms.base import Array, Mechanism
 from skdp.mechanisms.noise_laws import gaussian_mean_norm
 from skdp.mechanisms.rounded_gaussian import TOTAL_VARIATION, RoundedGaussian
 from skdp.mechanisms.statistics import SparseSum
-from skdp.privacy.budget import Norm
+from skdp.privacy.budget import Norm, Sensitivity
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
 __all__ = ["GridGaussianMechanism"]
+
+_COARSEST = 2.0**-20
 
 
 @final
@@ -64,6 +67,23 @@ class GridGaussianMechanism(Mechanism[Array]):
     def __post_init__(self) -> None:
         super().__post_init__()
         _ = self._noise
+
+    @classmethod
+    def of_mu(cls, sensitivity: Sensitivity, size: int, mu: float) -> Self:
+        """Return the least noise of a given mu for values off the grid, rounding to it counted.
+
+        A grid of g moves the distance of two vectors by g sqrt(size) at most, and g <= sigma /
+        2^20; so sigma = (s + sigma sqrt(size) / 2^20) / mu is enough.
+        """
+        left = mu - _COARSEST * math.sqrt(size)
+        if left <= 0:
+            raise ValueError(
+                f"epsilon and delta are too small for Gaussian noise of finite precision on {size} "
+                "coordinates."
+            )
+        noise_std = sensitivity.value / left * (1 + 2.0**-48)
+        rounded = sensitivity.value + noise_std * _COARSEST * math.sqrt(size)
+        return cls(replace(sensitivity, value=rounded), size, noise_std)
 
     @property
     def grid(self) -> float:

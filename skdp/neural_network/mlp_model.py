@@ -3,11 +3,14 @@
 from numbers import Integral, Real
 
 import numpy as np
+from scipy import sparse
 
 from skdp._admission import Interval, StrOptions, admit_new_rows, admit_training
 from skdp._sgd.model import PrivateSGD
 from skdp.neural_network.mlp_settings import OPTIMIZERS, mlp_run, network_of
 from skdp.records import canonical_rows
+from skdp.records.clipping import LARGEST_NORM, SMALLEST_NORM
+from skdp.training.centre import less
 from skdp.training.mlp_activations import ACTIVATIONS
 from skdp.training.mlp_network import Layer
 
@@ -25,14 +28,17 @@ class PrivateMLP(PrivateSGD):
         "max_grad_norm": [StrOptions({"auto"}), Interval(Real, 1e-12, 1e12, closed="both")],
         "optimizer": [StrOptions(set(OPTIMIZERS))],
         "momentum": [Interval(Real, 0, 1, closed="left")],
+        "center": [StrOptions({"auto", "private"}), None],
+        "center_norm": [Interval(Real, SMALLEST_NORM, LARGEST_NORM, closed="both"), None],
         "validation_data": [tuple, list, None],
     }
 
-    def _run(self, shape, task, *, sampler, n_runs):
+    def _run(self, X, task, *, sampler, n_runs):
         self._refuse_idle_validation_data()
         if self._validation_pair() is not None:
             self._validation_records(task)  # refused before anything is spent
-        return mlp_run(self, *shape, task.loss, sampler=sampler, n_runs=n_runs)
+        how = {"is_sparse": sparse.issparse(X), "sampler": sampler, "n_runs": n_runs}
+        return mlp_run(self, *X.shape, task.loss, **how)
 
     def _refuse_idle_validation_data(self):
         adaptive = getattr(self.noise_schedule, "adaptive", False)
@@ -68,7 +74,8 @@ class PrivateMLP(PrivateSGD):
         for name in ("validation_scores_", "noise_multipliers_"):
             vars(self).pop(name, None)
         if not run.plan.noise.adaptive:
-            return run.train(X, task.targets, task.loss, start, rng, progress)
+            return self._trained(run, X, task, start, rng, progress)
+        self.center_ = None
         rows, targets = self._validation_records(task)
 
         def score(parameters):
@@ -79,6 +86,30 @@ class PrivateMLP(PrivateSGD):
         self.validation_scores_, self.noise_multipliers_ = found.scores, found.multipliers
         self._n_steps_made = found.n_steps
         return found.parameters
+
+    def _trained(self, run, X, task, start, rng, progress):
+        """Train around a centre that is released first, and move it into the biases after."""
+        if run.centre is None:
+            self.center_ = None
+            return run.train(X, task.targets, task.loss, start, rng, progress)
+        if start is None:
+            self.center_ = run.centre.release(X, rng.spawn())
+        else:
+            start = run.network.seen_from(start, self.center_)
+        rows = less(X, self.center_)
+        released = run.train(rows, task.targets, task.loss, start, rng, progress)
+        return run.network.seen_from(released, -self.center_)
+
+    def _shared_assumptions(self, run):
+        shared = super()._shared_assumptions(run)
+        if run.centre is None:
+            return shared
+        norm = f"{run.centre.total.row_norm:.6g}"
+        return (
+            *shared,
+            f"For a centre that is released before, each row is clipped to Euclidean norm {norm}, "
+            "a bound that was declared or follows from the number of columns.",
+        )
 
     def _store(self, run, statement, classes, released):
         self._store_facts(run, statement, classes)

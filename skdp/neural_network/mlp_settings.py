@@ -1,5 +1,6 @@
 """From the parameters of a private network to the objects that run: the border of strings."""
 
+import math
 from functools import partial
 
 from skdp._sgd.settings import (
@@ -8,17 +9,21 @@ from skdp._sgd.settings import (
     refuse_idle_batch_size,
     sampler_and_facts,
 )
+from skdp.mechanisms.row_sum import RowSum
 from skdp.privacy import Neighbours
 from skdp.training import SGD, Adam, AllCoordinates, Momentum
+from skdp.training.centre import Centre
 from skdp.training.mlp_activations import ACTIVATIONS
 from skdp.training.mlp_automatic import NetworkFacts
 from skdp.training.mlp_network import Network
 from skdp.training.mlp_run import MlpRun
 
 OPTIMIZERS = ("sgd", "momentum", "adam")
+#: Of a centre's norm of clipped rows; noisier ones are left out by "auto".
+_MOST_NOISE = 0.02
 
 
-def mlp_run(model, n_records, n_features, loss, *, sampler=None, n_runs=1):
+def mlp_run(model, n_records, n_features, loss, *, is_sparse=False, sampler=None, n_runs=1):
     """Return the calibrated run of a network for data of this public shape.
 
     Everything here follows from parameters and public facts; what has no theorem is refused.
@@ -42,7 +47,9 @@ def mlp_run(model, n_records, n_features, loss, *, sampler=None, n_runs=1):
     _refuse_private_size(sampler)
     auto = model.max_grad_norm == "auto"
     clip = facts.max_grad_norm() if auto else model._number("max_grad_norm")
-    plan = calibrated_plan(model, sampler, facts, AllCoordinates(), clip, n_runs)
+    centre = _centre(model, sampler, n_features, is_sparse)
+    prior = None if centre is None else centre.event
+    plan = calibrated_plan(model, sampler, facts, AllCoordinates(), clip, n_runs, prior)
     optimizer, rate = _optimizer(model, facts, plan)
     run = MlpRun(
         plan=plan,
@@ -52,6 +59,7 @@ def mlp_run(model, n_records, n_features, loss, *, sampler=None, n_runs=1):
         average=model.average,
         n_free=network.n_biases,
         network=network,
+        centre=centre,
     )
     run.refuse_inexact_sums()
     return run
@@ -64,6 +72,37 @@ def network_of(model, n_features, n_outputs):
     if any(isinstance(size, bool) or int(size) != size or size < 1 for size in sizes):
         raise ValueError(f"hidden_layer_sizes must be whole numbers above 0, got {hidden!r}.")
     return Network((n_features, *map(int, sizes), n_outputs), ACTIVATIONS[model.activation])
+
+
+def _centre(model, sampler, n_features, is_sparse):
+    """Return the planned release of a centre, or None where there is none."""
+    adaptive = getattr(model.noise_schedule, "adaptive", False)
+    if model.center is None or (model.center == "auto" and (is_sparse or adaptive)):
+        return _no_centre(model)
+    if is_sparse:
+        raise ValueError("Sparse rows would become dense when centred. Set center=None.")
+    if adaptive:
+        raise ValueError(
+            f"{type(model.noise_schedule).__name__} promises a total of its own, in which a centre "
+            "has no place. Set center=None."
+        )
+    norm = math.sqrt(n_features) if model.center_norm is None else model._number("center_norm")
+    total = RowSum(sampler.public_size, n_features, norm, sampler.neighbours)
+    if model.center == "auto" and not _is_cheap(total, model._budget()):
+        return _no_centre(model)
+    return Centre.planned(total, model._budget())
+
+
+def _no_centre(model):
+    if model.center is None and model.center_norm is not None:
+        raise ValueError("center_norm is set, but with center=None nothing uses it.")
+
+
+def _is_cheap(total, budget):
+    try:
+        return Centre.planned(total, budget).noise_share <= _MOST_NOISE
+    except ValueError:  # too small a budget for noise of finite precision
+        return False
 
 
 def _refuse_private_size(sampler):

@@ -70,6 +70,15 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         Strength of the penalty ``(alpha / 2) ||weights||^2``; biases are not penalised.
     average : bool, default=True
         Return the mean of the second half of the iterates instead of the last one.
+    center : {"auto", "private"} or None, default="auto"
+        "private" trains around the mean of the rows clipped to `center_norm`, which is released
+        first, with noise that 5 % of the squared privacy parameter of a Gaussian pays for, and
+        moved into the biases in the end; where rows lie far from the origin descent is much faster
+        around it. "auto" does so for dense rows where the noise on the mean is below 2 % of
+        `center_norm`: for many rows. None does not.
+    center_norm : float or None, default=None
+        Euclidean norm to which rows are clipped for the centre, and for nothing else; None is
+        sqrt(n_features), the longest that rows in [-1, 1] can be.
     validation_data : tuple (X_val, y_val) or None, default=None
         *Public* records and labels, for a schedule that depends on the accuracy on them
         (:class:`~skdp.training.ValidationDecay`); the last iterate is returned then.
@@ -95,6 +104,8 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         Released weights of each layer.
     intercepts_ : list of ndarray of shape (fan_out,)
         Released biases of each layer.
+    center_ : ndarray of shape (n_features,) or None
+        The released centre, or None where there is none.
     n_layers_ : int
         Number of layers, inputs and outputs included.
     n_outputs_ : int
@@ -127,7 +138,8 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
 
     Notes
     -----
-    *Guarantees.* (epsilon, delta)-differential privacy of ``coefs_`` and ``intercepts_``, and of
+    *Guarantees.* (epsilon, delta)-differential privacy of ``coefs_``, ``intercepts_`` and
+    ``center_``, and of
     everything computed from them: Abadi et al. (2016), Deep learning with differential privacy,
     Algorithm 1. **Zero-out** neighbours for "poisson", "shuffled" and "full": data sets of the same
     public size, one row of which is replaced by a null row with zero gradient, biases included.
@@ -179,6 +191,8 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         momentum=0.9,
         alpha=0.0,
         average=True,
+        center="auto",
+        center_norm=None,
         validation_data=None,
         classes=None,
         chunks="disjoint",
@@ -201,6 +215,8 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         self.momentum = momentum
         self.alpha = alpha
         self.average = average
+        self.center = center
+        self.center_norm = center_norm
         self.validation_data = validation_data
         self.classes = classes
         self.chunks = chunks

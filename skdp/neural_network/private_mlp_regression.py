@@ -30,7 +30,8 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         Declared bound on the labels; y is clipped to [-y_bound, y_bound].
     epsilon, delta, n_epochs, batch_size, sampling, max_grad_norm, noise_schedule, optimizer
         As for the classifier; `max_grad_norm` refers to labels divided by `y_bound`.
-    learning_rate, momentum, alpha, average, validation_data, chunks, n_partial_fits, ledger
+    learning_rate, momentum, alpha, average, center, center_norm, validation_data, chunks,
+    n_partial_fits, ledger
         As for the classifier, with the coefficient of determination as the score.
     random_state, verbose
         As for the classifier.
@@ -41,6 +42,8 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         Released weights of each layer; the last ones give predictions in the units of y.
     intercepts_ : list of ndarray of shape (fan_out,)
         Released biases of each layer.
+    center_ : ndarray of shape (n_features,) or None
+        The released centre, or None where there is none.
     n_layers_, n_outputs_ : int
         Number of layers, inputs and outputs included; 1.
     out_activation_ : {"identity"}
@@ -102,6 +105,8 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         momentum=0.9,
         alpha=0.0,
         average=True,
+        center="auto",
+        center_norm=None,
         validation_data=None,
         chunks="disjoint",
         n_partial_fits=1,
@@ -124,6 +129,8 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         self.momentum = momentum
         self.alpha = alpha
         self.average = average
+        self.center = center
+        self.center_norm = center_norm
         self.validation_data = validation_data
         self.chunks = chunks
         self.n_partial_fits = n_partial_fits

@@ -94,6 +94,14 @@ class Network:
             weights[:] = bound * (2 * uniforms(weights.size, rng).reshape(weights.shape) - 1)
         return flat
 
+    def seen_from(self, flat: Array, centre: Array) -> Array:
+        """Return the parameters with which inputs less `centre` give what `flat` gives."""
+        moved = flat.copy()
+        weights, biases = self.layers(moved)[0]
+        with np.errstate(all="ignore"):
+            biases += centre @ weights
+        return moved
+
     def outputs(self, layers: list[Layer], inputs: Any) -> list[Any]:
         """Return what enters each layer, `inputs` first, and the scores.
 

@@ -7,6 +7,7 @@ from typing import Any, final
 from skdp._random import RandomSource
 from skdp.objectives.losses import Loss
 from skdp.training.adaptive_run import AdaptiveRun, adaptive_dpsgd
+from skdp.training.centre import Centre
 from skdp.training.gradients import Array
 from skdp.training.mlp_gradients import MlpGradients, summation_depth
 from skdp.training.mlp_network import Network
@@ -26,9 +27,12 @@ class MlpRun(TrainingRun):
     ----------
     network : Network
         Shapes and activation.
+    centre : Centre or None
+        What is released of the rows before training.
     """
 
     network: Network
+    centre: Centre | None
 
     def refuse_inexact_sums(self) -> None:
         super().refuse_inexact_sums()

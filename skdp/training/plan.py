@@ -47,6 +47,8 @@ class TrainingPlan:
         Number of parameters.
     n_runs : int, default=1
         Number of runs over the same records that `event` covers.
+    prior : DpEvent or None, default=None
+        What was released of the same records before, under the same budget.
 
     Notes
     -----
@@ -71,6 +73,7 @@ class TrainingPlan:
     n_steps: int
     size: int
     n_runs: int = 1
+    prior: "DpEvent | None" = None
 
     def __post_init__(self) -> None:
         positive(max_grad_norm=self.max_grad_norm)
@@ -83,14 +86,23 @@ class TrainingPlan:
 
     @property
     def event(self) -> "DpEvent":
-        """What all runs cost together."""
+        """What all runs cost together, with what was released before."""
         from dp_accounting import dp_event
 
-        run = self.event_after(self.n_steps)
-        return run if self.n_runs == 1 else dp_event.SelfComposedDpEvent(run, self.n_runs)
+        run = self._run_event(self.n_steps)
+        runs = run if self.n_runs == 1 else dp_event.SelfComposedDpEvent(run, self.n_runs)
+        return self._after_prior(runs)
 
     def event_after(self, n_steps: int) -> "DpEvent":
-        """What the first steps of one run cost."""
+        """What the first steps of one run cost, with what was released before."""
+        return self._after_prior(self._run_event(n_steps))
+
+    def _after_prior(self, event: "DpEvent") -> "DpEvent":
+        from dp_accounting import dp_event
+
+        return event if self.prior is None else dp_event.ComposedDpEvent([self.prior, event])
+
+    def _run_event(self, n_steps: int) -> "DpEvent":
         from dp_accounting import dp_event
 
         if self.noise.promised is not None:
@@ -109,7 +121,8 @@ class TrainingPlan:
         step = self._phases[0][0]
         filtered = "" if self.noise.theorem is None else f". All steps: {self.noise.theorem}"
         each = f"{self.sampler.theorem}. Each step: {step.theorem}"
-        return f"Differentially private SGD, {each}{filtered}"
+        before = "" if self.prior is None else ". Before, Gaussian noise on the sum of clipped rows"
+        return f"Differentially private SGD, {each}{filtered}{before}"
 
     def calibrated(self, budget: PrivacyBudget) -> Self:
         """Return the plan of the same shape with the least noise that keeps the budget.

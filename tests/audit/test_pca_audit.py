@@ -103,7 +103,7 @@ class TestPlantedBugs:
         assert accuses(cheap.audit(DRAWS, seed=3), EPSILON, DELTA)
 
     def test_a_triangle_that_is_scaled_by_2_in_place_of_its_root(self, monkeypatch):
-        import skdp.decomposition.second_moment as module
+        import skdp.mechanisms.triangle as module
 
         monkeypatch.setattr(module, "_SQRT2", 2.0)
         assert accuses(attack_on("zero-out").audit(DRAWS, seed=4), EPSILON, DELTA)

@@ -8,7 +8,9 @@ import scipy.sparse as sp
 
 from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
 from skdp.privacy import Neighbours
+from skdp.records.row_blocks import centred_blocks
 from skdp.training import PoissonSampler, ShuffledBatches
+from skdp.training.centre import Centre
 from skdp.training.mlp_gradients import MlpGradients
 from skdp.training.steps import DenseStep
 from tests.support.private_sgd import null_network_record
@@ -93,6 +95,8 @@ def test_a_replaced_record_shows_in_nothing_but_the_releases(sampling, storage):
         {"activation": "logistic", "hidden_layer_sizes": 3},
         {"activation": "identity", "hidden_layer_sizes": ()},
         {"classes": (0, 1, 2)},
+        {"center": "private"},
+        {"center": "private", "center_norm": 0.01, "sampling": "shuffled"},
     ],
     ids=str,
 )
@@ -129,8 +133,32 @@ def test_nor_does_a_large_batch_of_records_at_kinks():
     assert violations(model, (X, y), (other, y)) == []
 
 
+def test_a_replaced_record_shows_in_the_centre_by_no_more_than_its_bound():
+    X, other = np.zeros((2, N, D))
+    X[0, 0], other[0, 0] = 9.0, -9.0
+    y = np.arange(N) % 2
+    model = make(sampling="fixed_size", center="private", center_norm=3.0)
+    assert violations(model, (X, y), (other, y)) == []
+
+
 class TestPlantedBugs:
     """What replay must see."""
+
+    def test_rows_that_are_not_clipped_for_the_centre(self, monkeypatch):
+        true = centred_blocks
+        monkeypatch.setattr(
+            "skdp.training.centre.centred_blocks", lambda X, c, norm: true(X, c, 2 * norm)
+        )
+        (sentence,) = self.found(center="private", center_norm=0.01)
+        assert "an input moved by 2.0" in sentence
+
+    def test_a_centre_that_is_not_released(self, monkeypatch):
+        monkeypatch.setattr(
+            Centre,
+            "release",
+            lambda self, X, rng: self.total.vector(centred_blocks(X, None, 1.0)) / len(X),
+        )
+        assert self.found(center="private") != []
 
     def found(self, **parameters):
         data, _ = pair("random")

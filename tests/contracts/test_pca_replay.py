@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
 
 from skdp.decomposition import PrivatePCA, private_pca
-from skdp.decomposition.row_sum import RowSum
 from skdp.decomposition.second_moment import SecondMoment
 from skdp.linear_model import PrivateElasticNetClassifier, SparseDPSGDClassifier
+from skdp.mechanisms.row_sum import RowSum
 from tests.support.private_sgd import null_record, reference_steps
 from tests.support.replay import violations
 
@@ -200,7 +200,7 @@ class TestPlantedBugs:
         assert self.found("zero-out") == []
 
     def test_a_triangle_that_is_scaled_by_2_in_place_of_its_root(self, monkeypatch):
-        import skdp.decomposition.second_moment as module
+        import skdp.mechanisms.triangle as module
 
         monkeypatch.setattr(module, "_SQRT2", 2.0)
         X = np.ones((N, D))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdp.mechanisms.row_sum import RowSum
 from skdp.mechanisms.statistics import SparseSum
 from skdp.training.glm import GlmGradients
 from skdp.training.linear_run import LinearRun
@@ -53,19 +54,29 @@ def null_record(row=0):
 
 @contextmanager
 def null_network_record(row=0):
-    """Replace a record by the null record: it keeps its place in batches and has no gradient."""
-    original = MlpGradients._squared_gradients
+    """Replace a record by the null record: it keeps its place in batches and adds nothing."""
+    original, total = MlpGradients._squared_gradients, RowSum.vector
 
     def nulled(self, rows, outputs, errors):
         squares = original(self, rows, outputs, errors)
         squares[rows == row] = np.inf
         return squares
 
+    def without(blocks):
+        start = 0
+        for block in blocks:
+            if start <= row < start + len(block):
+                block = block.copy()
+                block[row - start] = 0.0
+            start += len(block)
+            yield block
+
     MlpGradients._squared_gradients = nulled
+    RowSum.vector = lambda self, blocks: total(self, without(blocks))
     try:
         yield
     finally:
-        MlpGradients._squared_gradients = original
+        MlpGradients._squared_gradients, RowSum.vector = original, total
 
 
 @dataclass

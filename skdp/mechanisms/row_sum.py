@@ -7,8 +7,8 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from skdp.decomposition.second_moment import rounding_share
 from skdp.privacy import Neighbours, Sensitivity
+from skdp.records.row_blocks import rounding_share
 
 Array = npt.NDArray[np.float64]
 
@@ -25,7 +25,7 @@ class RowSum:
     ----------
     A row moves it by ||x|| <= r where it becomes a null, by ||x - y|| <= 2 r where it becomes
     another. In floating point either sum is off by gamma_m n r at most (see
-    :class:`~skdp.decomposition.second_moment.SecondMoment`), which is counted twice.
+    `rounding_share`), which is counted twice.
 
     Examples
     --------
