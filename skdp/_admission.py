@@ -30,6 +30,7 @@ __all__ = [
     "Interval",
     "StrOptions",
     "admit_blocks",
+    "admit_groups",
     "admit_labels",
     "admit_new_rows",
     "admit_rows",
@@ -84,6 +85,7 @@ _NO_STRING_OR_NUMBER = (
     "float() argument must be a string or a real number: {name} holds an object that is neither."
 )
 _NOT_LABELS = "{name} must hold class labels, all numbers or all strings, none of them missing."
+_NOT_GROUPS = "{name} must hold names of groups, all integers or all strings, none missing."
 _TOO_LARGE = "{name} holds a number too large for float64. Clip values to a declared range first."
 
 
@@ -315,6 +317,40 @@ def admit_blocks(blocks: Any, n_records: int) -> tuple[npt.NDArray[np.intp], int
         raise TypeError("blocks must be all integers or all strings.")
     found, places = np.unique(names, return_inverse=True)
     return places, len(found)
+
+
+def admit_groups(groups: Any, n_rows: int) -> tuple[npt.NDArray[np.intp], int]:
+    """Return the place of each row's group in the order of their first rows, and their number."""
+    if isinstance(groups, np.ma.MaskedArray):
+        refuse_non_numbers(groups, "groups")
+    names = quote_free(lambda: _group_names(groups), "groups", _NOT_GROUPS)
+    if names.shape != (n_rows,):
+        raise ValueError(
+            f"groups must name one group for each of the {n_rows} rows, got an array of shape "
+            f"{names.shape}."
+        )
+    place: dict[object, int] = {}
+    places = [place.setdefault(name, len(place)) for name in names.tolist()]
+    return np.array(places, dtype=np.intp), len(place)
+
+
+def _group_names(groups: Any) -> npt.NDArray[Any]:
+    """Return names in an array, as objects where numpy would turn one kind into another."""
+    names = groups if hasattr(groups, "dtype") else list(groups)
+    names = np.asarray(names, dtype=object) if isinstance(names, list) else np.asarray(names)
+    if names.dtype.kind in "iuU":
+        return names
+    kinds = {_kind_of_name(name) for name in names.flat}
+    if len(kinds) != 1 or None in kinds:
+        raise TypeError  # in our words
+    return names
+
+
+def _kind_of_name(name: object) -> type | None:
+    if isinstance(name, str):
+        return str
+    is_number = isinstance(name, int | np.integer) and not isinstance(name, bool)
+    return int if is_number else None
 
 
 def admit_labels(

@@ -10,6 +10,7 @@ from skdp._admission import (
     check_is_fitted,
     fit_context,
 )
+from skdp._groups import GROUP_CONSTRAINTS
 from skdp._scores import ScoreClassifierMixin
 from skdp.linear_model.class_weights import declared_class_weights
 from skdp.linear_model.output_perturbed import (
@@ -78,6 +79,12 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
     tol : float, default=1e-8
         The solver reaches a minimum-norm subgradient of at most `tol` on every admissible input.
         The declared value counts in the sensitivity, not the one reached.
+    max_rows_per_group : int or None, default=None
+        None protects single rows. Otherwise the unit is a group of rows, such as all those of one
+        person, named by ``fit(groups=)``: each adds its first so many rows.
+    n_groups : int or None, default=None
+        Declared number of groups, public; a group without rows counts. None takes it from
+        `groups` and lists this among the assumptions.
     ledger : Ledger or None, default=None
         Where each fit spends before it solves, such as an
         :class:`~skdp.privacy.InMemoryLedger`; every fit spends again.
@@ -154,6 +161,7 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
 
     _parameter_constraints = {  # noqa: RUF012
         **OutputPerturbedLinearModel._parameter_constraints,
+        **GROUP_CONSTRAINTS,
         "loss": [StrOptions(set(BINARY_LOSSES))],
         "classes": ["array-like", range, None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -177,6 +185,8 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
         class_weight=None,
         max_sample_weight=1.0,
         tol=1e-8,
+        max_rows_per_group=None,
+        n_groups=None,
         ledger=None,
         random_state=None,
     ):
@@ -195,11 +205,13 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
         self.class_weight = class_weight
         self.max_sample_weight = max_sample_weight
         self.tol = tol
+        self.max_rows_per_group = max_rows_per_group
+        self.n_groups = n_groups
         self.ledger = ledger
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None):
         """Fit on private data, spend the budget and release the model.
 
         Parameters
@@ -210,6 +222,8 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, clipped to `max_sample_weight`; never normalised.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, all integers or all strings; with `max_rows_per_group` only.
 
         Returns
         -------
@@ -217,6 +231,7 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
             The released model.
         """
         X, y = admit_training(self, X, y, y_numeric=False)
+        slots = self._slots(groups, X.shape[0])
         classes, places = admit_labels(y, self.classes)
         loss = self._loss_for(len(classes))
         class_weights = declared_class_weights(self.class_weight, classes)
@@ -231,6 +246,7 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
             loss=loss,
             max_weight=self._number("max_sample_weight") * largest,
             assumptions=(self._class_assumption(), *weight_assumptions(sample_weight)),
+            slots=slots,
         )
         self.classes_ = classes
         return self

@@ -10,6 +10,7 @@ from skdp._admission import (
     check_is_fitted,
     fit_context,
 )
+from skdp._groups import GROUP_CONSTRAINTS
 from skdp.linear_model.output_perturbed import (
     SCALE,
     OutputPerturbedLinearModel,
@@ -37,7 +38,7 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
         by a public constant first where it lies far from 0.
     epsilon, delta, alpha, l1_ratio, row_norm, fit_intercept, intercept_scaling, noise, bound
         As in :class:`PrivateElasticNetClassifier`.
-    threshold, max_sample_weight, tol, ledger, random_state
+    threshold, max_sample_weight, tol, max_rows_per_group, n_groups, ledger, random_state
         As in :class:`PrivateElasticNetClassifier`.
 
     Attributes
@@ -78,6 +79,7 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
 
     _parameter_constraints = {  # noqa: RUF012
         **OutputPerturbedLinearModel._parameter_constraints,
+        **GROUP_CONSTRAINTS,
         "loss": [StrOptions({"huber", "squared_error"})],
         "huber_threshold": [SCALE],
         "y_bound": [SCALE, None],
@@ -101,6 +103,8 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
         threshold=None,
         max_sample_weight=1.0,
         tol=1e-8,
+        max_rows_per_group=None,
+        n_groups=None,
         ledger=None,
         random_state=None,
     ):
@@ -119,11 +123,13 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
         self.threshold = threshold
         self.max_sample_weight = max_sample_weight
         self.tol = tol
+        self.max_rows_per_group = max_rows_per_group
+        self.n_groups = n_groups
         self.ledger = ledger
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None):
         """Fit on private data, spend the budget and release the model.
 
         Parameters
@@ -134,6 +140,8 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
             Real-valued labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, clipped to `max_sample_weight`; never normalised.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, all integers or all strings; with `max_rows_per_group` only.
 
         Returns
         -------
@@ -141,6 +149,7 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
             The released model.
         """
         X, y = admit_training(self, X, y, y_numeric=True)
+        slots = self._slots(groups, X.shape[0])
         if self.y_bound is not None:
             y_bound = self._number("y_bound")
             y = np.clip(y, -y_bound, y_bound)
@@ -151,6 +160,7 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
             loss=self._make_loss(),
             max_weight=self._number("max_sample_weight"),
             assumptions=(*self._label_assumptions(), *weight_assumptions(sample_weight)),
+            slots=slots,
         )
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         return self

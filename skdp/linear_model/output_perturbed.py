@@ -1,28 +1,25 @@
 """The recipe that private linear models share: admit, plan, spend, solve, release once."""
 
-import copy
 from abc import ABCMeta
 from numbers import Real
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.utils.extmath import safe_sparse_dot
 
 from skdp._admission import (
     HasMethods,
     Interval,
     StrOptions,
-    admit_new_rows,
     admit_weights,
 )
 from skdp._estimator import PrivateEstimator
+from skdp._groups import GroupedRowsMixin
 from skdp._random import NumpyGenerator
+from skdp.linear_model.clipped_rows import ClippedRowsMixin, clipped_rows
 from skdp.linear_model.support import ThresholdedWeightsMixin
 from skdp.objectives import ElasticNet
-from skdp.preprocessing import RowNormClipper
 from skdp.privacy import PrivacyStatement
 from skdp.privacy.statement import noise_source
-from skdp.records import InMemoryRecords, clip_rows
+from skdp.records import InMemoryRecords
 from skdp.stability.domain import Domain
 from skdp.stability.erm import GradientDiameterBound, PublishedBound
 from skdp.stability.noise import NOISE_RULES
@@ -30,6 +27,10 @@ from skdp.stability.output_perturbation import OutputPerturbationPlan, planned_p
 
 #: Scales beyond these have no use, and their powers would leave the range of float64.
 SCALE = Interval(Real, 1e-30, 1e30, closed="both")
+ROWS_ARE_PUBLIC = (
+    "The number of rows and the columns are public, and so is how X is stored (float32 or "
+    "float64, dense or sparse).",
+)
 BOUNDS = {"tight": GradientDiameterBound(), "paper": PublishedBound()}
 
 
@@ -40,16 +41,16 @@ def weight_assumptions(sample_weight):
     return ("That not all sample weights are 0 is public.",)
 
 
-def clipped_rows(estimator, X):
-    """Return rows clipped to `row_norm`, which may share their index with X."""
-    return clip_rows(X, estimator._number("row_norm"), share_index=True)
+def released_once(
+    estimator, mechanism, theorem, sensitivity, assumptions, *, verified=True, unit=None
+):
+    """Return the statement of a model whose coefficients one draw of noise covers.
 
-
-def released_once(estimator, mechanism, theorem, sensitivity, assumptions, *, verified=True):
-    """Return the statement of a model whose coefficients one draw of noise covers."""
+    `unit` is what one record is and what is assumed of it; None is a row.
+    """
+    unit, unit_facts = ("row", ROWS_ARE_PUBLIC) if unit is None else unit
     shared = (
-        "The number of rows and the columns are public, and so is how X is stored (float32 or "
-        "float64, dense or sparse).",
+        *unit_facts,
         f"Each row is clipped to Euclidean norm {estimator._number('row_norm')}, a bound that was "
         "declared, not computed from the data.",
         "No parameter of the model was chosen by looking at this data.",
@@ -61,11 +62,18 @@ def released_once(estimator, mechanism, theorem, sensitivity, assumptions, *, ve
         theorem=f"{theorem}. {mechanism.theorem}",
         assumptions=(*(shared if verified else ()), *assumptions),
         noise=noise_source(seeded=estimator.random_state is not None),
+        unit=unit,
         verified=verified,
     )
 
 
-class OutputPerturbedLinearModel(ThresholdedWeightsMixin, PrivateEstimator, metaclass=ABCMeta):
+class OutputPerturbedLinearModel(
+    ClippedRowsMixin,
+    ThresholdedWeightsMixin,
+    GroupedRowsMixin,
+    PrivateEstimator,
+    metaclass=ABCMeta,
+):
     """Linear model whose exact minimiser is released once with noise.
 
     A subclass turns y into targets and names the loss; everything else is here.
@@ -95,13 +103,21 @@ class OutputPerturbedLinearModel(ThresholdedWeightsMixin, PrivateEstimator, meta
             return None
         return np.minimum(admit_weights(sample_weight, X), limit)
 
-    def _fit_release(self, X, targets, weights, *, loss, max_weight, assumptions):
-        """Plan, spend, solve, release: once the budget is spent there is no other outcome."""
-        plan = self._plan(loss, self._domain(X.shape, max_weight))
+    def _fit_release(self, X, targets, weights, *, loss, max_weight, assumptions, slots=None):
+        """Plan, spend, solve, release: once the budget is spent there is no other outcome.
+
+        With `slots`, kept rows move into a table of public size, whose empty slots weigh nothing.
+        """
+        rows_per_unit = 1 if slots is None else slots.per_group
+        if slots is not None:
+            X, targets = slots.table(X), slots.column(targets, 1)
+            weights = slots.weights(weights)
+        plan = self._plan(loss, self._domain(X.shape, max_weight, rows_per_unit))
         objective = plan.problem.objective
         n_weights = objective.loss.n_outputs * plan.problem.n_features
         rule = self._weight_threshold(plan.mechanism, n_weights)
-        statement = self._statement(plan, assumptions)
+        statement = self._statement(plan, assumptions, self._unit_facts(slots))
+        self._warn_of_large_delta(X.shape[0] // rows_per_unit, stacklevel=5)
         rng = self._random_source(stacklevel=5)
         if self.ledger is not None:
             self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
@@ -112,13 +128,14 @@ class OutputPerturbedLinearModel(ThresholdedWeightsMixin, PrivateEstimator, meta
     def _constant(self):
         return self._number("intercept_scaling") if self.fit_intercept else None
 
-    def _domain(self, shape, max_weight):
+    def _domain(self, shape, max_weight, rows_per_unit=1):
         return Domain(
             n_samples=shape[0],
             n_features=shape[1],
             row_norm=self._number("row_norm"),
             intercept_scaling=self._constant(),
             max_weight=float(max_weight),
+            rows_per_unit=rows_per_unit,
         )
 
     def _plan(self, loss, domain):
@@ -140,9 +157,10 @@ class OutputPerturbedLinearModel(ThresholdedWeightsMixin, PrivateEstimator, meta
             penalty = ElasticNet(alpha=self._number("alpha"), l1_ratio=l1_ratio)
         return OutputPerturbationPlan.for_penalty(loss, penalty, domain, self._budget(), **rules)
 
-    def _statement(self, plan, assumptions):
+    def _statement(self, plan, assumptions, unit):
+        theorem = BOUNDS[self.bound].theorem
         return released_once(
-            self, plan.mechanism, BOUNDS[self.bound].theorem, plan.sensitivity, assumptions
+            self, plan.mechanism, theorem, plan.sensitivity, assumptions, unit=unit
         )
 
     def _store(self, plan, rule, statement, released):
@@ -157,22 +175,6 @@ class OutputPerturbedLinearModel(ThresholdedWeightsMixin, PrivateEstimator, meta
         self.intercept_ = (
             released[:, -1] * self._constant() if self.fit_intercept else np.zeros(len(released))
         )
-
-    def _scores(self, X):
-        """Scores of clipped rows, shape (n_samples, n_outputs)."""
-        rows = clipped_rows(self, admit_new_rows(self, X))
-        with np.errstate(all="ignore"):
-            scores = safe_sparse_dot(rows, np.atleast_2d(self.coef_).T, dense_output=True)
-            return scores + self.intercept_
-
-    def _as_pipeline(self, model):
-        """Return a plain pipeline that clips rows and applies `model`, which gets our weights."""
-        clipper = RowNormClipper(row_norm=self.row_norm)
-        clipper.n_features_in_ = model.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):  # the clipper hands on an array without names
-            clipper.feature_names_in_ = self.feature_names_in_
-        model.coef_, model.intercept_ = self.coef_.copy(), copy.copy(self.intercept_)
-        return Pipeline([("clip", clipper), ("model", model)])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -166,7 +166,7 @@ class TestPlantedBugs:
         def unclipped(X, row_norm, *, share_index):
             return 5 * X
 
-        monkeypatch.setattr("skdp.linear_model.output_perturbed.clip_rows", unclipped)
+        monkeypatch.setattr("skdp.linear_model.clipped_rows.clip_rows", unclipped)
         assert any("input moved" in sentence for sentence in self.pair(alpha=200.0))
 
     def test_weights_that_are_not_clipped(self, monkeypatch):
