@@ -646,3 +646,41 @@ def test_a_frozen_model_assumes_no_weights_of_rows_and_its_own_classes():
     assert "were taken from the frozen model" in assumed
     again = StabilityOutputPerturbation(LogisticRegression()).fit(X, y)
     assert "were taken from y" in " ".join(again.privacy_.assumptions)
+
+
+class TestSeveralTargets:
+    """Coefficients of K targets move sqrt(K) times as far as those of one."""
+
+    @pytest.mark.parametrize(
+        ("model", "y_bound"),
+        [
+            (Ridge(alpha=100.0, fit_intercept=False), 1.0),
+            (ElasticNet(alpha=1.0, l1_ratio=0.0, fit_intercept=False), 1.0),
+            (RidgeClassifier(alpha=1000.0, fit_intercept=False), None),
+            (MLPClassifier((2,), max_iter=2), None),
+        ],
+        ids=lambda part: type(part).__name__,
+    )
+    @pytest.mark.parametrize("n_targets", [2, 3, 50])
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_a_frozen_model_of_several_is_refused_before_the_spend(self, model, y_bound, n_targets):
+        targets = (np.arange(60)[:, None] + np.arange(n_targets)) % 2
+        fitted = clone(model).fit(np.ones((60, 1)), targets)
+        ledger = InMemoryLedger(10.0, 1e-3)
+        declared = {"stability": ParameterStability(0.1)} if y_bound is None else {}
+        for stability in ({}, declared):
+            if isinstance(model, MLPClassifier) and not stability:
+                continue
+            wrapper = StabilityOutputPerturbation(
+                FrozenEstimator(fitted), n_samples=60, ledger=ledger, delta=1e-6,
+                **{"y_bound": y_bound, **stability},
+            )  # fmt: skip
+            with pytest.raises(ValueError, match=r"several (labels|targets)"):
+                wrapper.fit()
+        assert ledger.history == ()
+
+    def test_a_fitted_sgd_model_is_no_minimiser(self):
+        X, y = np.eye(60, 3), np.arange(60) % 2
+        fitted = SGDClassifier(alpha=0.1, fit_intercept=False).fit(X, y)
+        with pytest.raises(ValueError, match="where its steps ended"):
+            StabilityOutputPerturbation(FrozenEstimator(fitted), n_samples=60).fit()

@@ -465,6 +465,14 @@ class TestCentre:
         np.testing.assert_array_equal(first, later)
         assert not np.array_equal(model.fit(self.FAR, y).center_, first)
 
+    def test_sparse_rows_after_dense_ones_are_refused_before_the_charge(self):
+        ledger = InMemoryLedger(10.0, 1e-3, "zero-out")
+        model = PrivateMLPClassifier(**{**QUICK, "center": "private", "ledger": ledger})
+        model.partial_fit(X[:1000], y[:1000], classes=(0, 1))
+        with pytest.raises(ValueError, match="Set center=None in a new model"):
+            model.partial_fit(sp.csr_array(X[1000:]), y[1000:])
+        assert len(ledger.history) == 1
+
     @pytest.mark.parametrize(
         ("parameters", "rows", "sentence"),
         [

@@ -107,6 +107,9 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
         """Return what is assumed of how these rows are treated."""
         return ()
 
+    def _refuse_other_storage(self, run, is_sparse):
+        """Refuse a chunk that is stored in a way that a run does not take."""
+
     def _first_classes(self, classes):
         """Return the classes of a first chunk, which is not to say which there are, and why."""
         return classes, ()
@@ -134,6 +137,7 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
         X, y = self._admit(X, y, reset=before is None, min_samples=1)
         if before is not None:
             self._refuse_other_classes(classes, before.classes)
+            self._refuse_other_storage(before.run, sparse.issparse(X))
             classes = before.classes
         task = self._task(y, classes)
         if before is None:

@@ -5,8 +5,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import SGDClassifier, SGDRegressor
 
-__all__ = ["check_parameters", "refuse_chatter", "refuse_fixed_weights", "refuse_hidden_state"]
+__all__ = [
+    "check_parameters",
+    "refuse_chatter",
+    "refuse_fixed_weights",
+    "refuse_hidden_state",
+    "refuse_inexact_frozen",
+    "refuse_several_labels",
+]
 
 
 def check_parameters(model: Any) -> None:
@@ -66,3 +74,22 @@ def refuse_fixed_weights(model: Any) -> None:
                 f"{type(model).__name__} computes {name} from training rows and can be given none. "
                 "Use LinearSVC, LinearSVR or SVC(kernel='linear')."
             )
+
+
+def refuse_several_labels(model: Any) -> None:
+    """Refuse a fitted classifier of several labels a row: a released one would name one class."""
+    binarizer = getattr(model, "_label_binarizer", None)
+    if str(getattr(binarizer, "y_type_", "")).startswith("multilabel"):
+        raise ValueError(
+            f"{type(model).__name__} was fitted with several labels a row. Wrap one model for each "
+            "label, and let them share a ledger."
+        )
+
+
+def refuse_inexact_frozen(model: Any) -> None:
+    """Refuse a frozen model whose parameters say that it is no minimiser."""
+    if isinstance(model, SGDClassifier | SGDRegressor):
+        raise ValueError(
+            f"A fitted {type(model).__name__} is where its steps ended, not the minimiser that the "
+            "bound is for. Call fit(X, y), which solves its objective, or declare its stability."
+        )

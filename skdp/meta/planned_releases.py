@@ -17,7 +17,11 @@ from skdp.meta.declared_releases import (
     require_linear_twin,
     require_penalised_intercept,
 )
-from skdp.meta.model_checks import refuse_chatter
+from skdp.meta.model_checks import (
+    refuse_chatter,
+    refuse_inexact_frozen,
+    refuse_several_labels,
+)
 from skdp.meta.parameter_vectors import vector_of
 from skdp.meta.releases import MinimiserRelease
 from skdp.stability.declared import DeclaredFit
@@ -87,6 +91,7 @@ class PlannedReleaseMixin:
                 "fit() without data releases a model that is fitted already, and the wrapped "
                 f"{type(model).__name__} is not: call fit(X, y)."
             ) from None
+        refuse_several_labels(model)
         self._take_columns(model)
         classes = np.asarray(model.classes_) if is_classifier(model) else None
         require_linear_twin(model, classes)
@@ -109,9 +114,17 @@ class PlannedReleaseMixin:
                 "A frozen model needs n_samples, the public number of rows that it was fitted to: "
                 "the bound depends on it."
             )
+        refuse_inexact_frozen(model)
+        vector = registered_vector(model, reading)
+        bounded = reading.labels.n_problems * reading.loss.n_outputs
+        if vector.linear_scores != bounded:
+            raise ValueError(
+                f"The model has {vector.linear_scores} rows of coefficients where the bound is for "
+                f"{bounded}: it was fitted to several targets at once. Wrap one model for each."
+            )
         shape = (self._number("n_samples"), self.n_features_in_)
         declaration = Declaration.of_registered(reading, self._domain(reading, shape, classes))
-        return FrozenRelease(model, classes, declaration, registered_vector(model, reading))
+        return FrozenRelease(model, classes, declaration, vector)
 
     def _own_fit(self, X, classes, targets):
         """Plan to fit the model by its own algorithm, at its declared stability."""

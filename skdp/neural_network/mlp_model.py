@@ -52,6 +52,13 @@ class PrivateMLP(PrivateSGD):
                 "or set validation_data=(X_val, y_val)."
             )
 
+    def _refuse_other_storage(self, run, is_sparse):
+        if is_sparse and run.centre is not None:
+            raise ValueError(
+                "The first chunk was dense and its centre was released: sparse rows would become "
+                "dense when centred. Set center=None in a new model, or pass dense rows."
+            )
+
     def _validation_pair(self):
         """Return the public rows and labels, given here or to the schedule; None if not at all."""
         own = tuple(getattr(self.noise_schedule, name, None) for name in ("X_val", "y_val"))
