@@ -10,11 +10,14 @@ from skdp import _admission
 from skdp._admission import quote_free, refuse_non_numbers
 
 
-def admit_rows(transformer: Any, X: Any, *, accept_sparse: Any, reset: bool = True) -> Any:
-    """Return rows as float64 or float32, dense or of the sparse format accepted, or refuse."""
+def admit_rows(transformer: Any, X: Any, *, accept_sparse: Any, **how: Any) -> Any:
+    """Return rows as float64 or float32, dense or of the sparse format accepted, or refuse.
+
+    `how` goes to scikit-learn's `validate_data`.
+    """
     if not accept_sparse and sparse.issparse(X):
         raise TypeError("Sparse input was given, but dense data is required. Use X.toarray().")
-    return _admission.admit_rows(transformer, X, accept_sparse=accept_sparse, reset=reset)
+    return _admission.admit_rows(transformer, X, accept_sparse=accept_sparse, **how)
 
 
 def admit_transformed(transformer: Any, X: Any) -> Any:

@@ -17,6 +17,8 @@ from skdp.feature_selection import PrivateSelectFromModel, PrivateSelectKBest
 from skdp.linear_model import (
     PrivateElasticNet,
     PrivateElasticNetClassifier,
+    PrivateRidge,
+    PrivateRidgeClassifier,
     SparseDPSGDClassifier,
     SparseDPSGDRegressor,
     StableSGDClassifier,
@@ -24,6 +26,12 @@ from skdp.linear_model import (
 )
 from skdp.meta import StabilityOutputPerturbation
 from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
+from skdp.preprocessing import (
+    PrivateImputer,
+    PrivateMinMaxScaler,
+    PrivateQuantileClipper,
+    PrivateStandardScaler,
+)
 from skdp.stability import Ball, ConstantStep, ExampleDropout, SomePasses
 
 CLASSIFIER_LOSSES = ("log_loss", "huber_hinge", "squared_hinge")
@@ -65,6 +73,19 @@ ESTIMATORS = (
 #: As `ESTIMATORS`, of networks, whose loss follows from the labels.
 NETWORKS = (PrivateMLPClassifier(), PrivateMLPRegressor())
 
+#: As `ESTIMATORS`, of those computed from moments, whose loss is given.
+RIDGES = (PrivateRidge(), PrivateRidgeClassifier())
+
+
+def ridges():
+    """Ridge models: the defaults first, then each relation and choice."""
+    yield from RIDGES
+    yield PrivateRidge(neighbours="replace-one", fit_intercept=False, alpha=1.0, y_bound=5.0)
+    yield PrivateRidge(neighbours="zero-out", shrinkage="adassp", intercept_scaling=1.0)
+    yield PrivateRidgeClassifier(neighbours="replace-one", shrinkage="adassp", epsilon=5.0)
+    yield PrivateRidgeClassifier(neighbours="zero-out", fit_intercept=False)
+
+
 #: As `ESTIMATORS`, of those around another estimator.
 WRAPPERS = (StabilityOutputPerturbation(LogisticRegression()),)
 
@@ -100,6 +121,12 @@ def transformers():
     yield PrivatePCA(center="private")
     yield PrivateSelectKBest("product", k=1, y_range=(-5.0, 5.0), delta=0.0)
     yield PrivateSelectKBest(mechanism="gaussian", value_range=None, row_norm=2.0)
+    yield PrivateImputer()
+    yield PrivateImputer((-10.0, 10.0), delta=0.0, neighbours="add-or-remove-one")
+    yield PrivateQuantileClipper()
+    yield PrivateMinMaxScaler(delta=0.0, neighbours="replace-one")
+    yield PrivateStandardScaler(neighbours="add-or-remove-one")
+    yield PrivateStandardScaler(method="quartiles", clip=None)
 
 
 def private_sgd():
