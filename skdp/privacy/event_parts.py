@@ -22,10 +22,13 @@ from skdp.privacy.parts import (
     Part,
     ReplacedPart,
     SampledPart,
+    SearchPart,
     StepPart,
     SubsetPart,
 )
+from skdp.privacy.search_events import RandomSearchDpEvent
 from skdp.privacy.step_events import SelectionDpEvent, SelectionKind
+from skdp.privacy.trial_laws import TrialLaw
 
 __all__ = ["parts_of"]
 
@@ -66,6 +69,8 @@ def _parts(event: DpEvent) -> Iterator[tuple[Part, int]]:
             return
         case RenyiBoundDpEvent():
             yield BoundedPart(event.order, event.divergence), 1
+        case RandomSearchDpEvent():
+            yield SearchPart(event.epsilon, TrialLaw(event.mean, event.shape_number)), 1
         case _:
             release = _release(event)
             yield LibraryPart(event) if release is None else StepPart(JointStep((release,))), 1

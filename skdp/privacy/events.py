@@ -18,6 +18,7 @@ from skdp.exceptions import UnsupportedEventError
 from skdp.privacy.budget import Neighbours
 from skdp.privacy.event_fields import positive_field, probability_field
 from skdp.privacy.filter_events import RenyiBoundDpEvent
+from skdp.privacy.search_events import RandomSearchDpEvent
 from skdp.privacy.step_events import SelectionDpEvent, SelectionKind
 
 __all__ = [
@@ -121,7 +122,13 @@ PLAIN_EVENTS = (
     dp_event.MixtureOfGaussiansDpEvent,
     dp_event.ZCDpEvent,
 )
-OUR_EVENTS = (GaussianReleaseDpEvent, PureReleaseDpEvent, SelectionDpEvent, RenyiBoundDpEvent)
+OUR_EVENTS = (
+    GaussianReleaseDpEvent,
+    PureReleaseDpEvent,
+    SelectionDpEvent,
+    RenyiBoundDpEvent,
+    RandomSearchDpEvent,
+)
 SAMPLED_EVENTS = (dp_event.PoissonSampledDpEvent, dp_event.SampledWithoutReplacementDpEvent)
 
 
@@ -231,6 +238,9 @@ def _translated(event: DpEvent) -> DpEvent:
             return dp_event.SelfComposedDpEvent(pick, event.picks)
         case SelectionDpEvent():
             return dp_event.ZCDpEvent(event.picks * event.epsilon**2 / 8)
+        case RandomSearchDpEvent():
+            trial = dp_event.ZCDpEvent(event.epsilon**2 / 2)
+            return dp_event.RepeatAndSelectDpEvent(trial, event.mean, event.shape_number)
         case dp_event.ComposedDpEvent():
             return dp_event.ComposedDpEvent([_translated(part) for part in event.events])
         case dp_event.PoissonSampledDpEvent():

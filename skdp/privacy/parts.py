@@ -17,6 +17,7 @@ from skdp.privacy.loss_curves import (
     ReplacedGaussianCurve,
 )
 from skdp.privacy.renyi import ORDERS, poisson_renyi
+from skdp.privacy.trial_laws import TrialLaw
 
 __all__ = [
     "BoundedPart",
@@ -24,6 +25,7 @@ __all__ = [
     "Part",
     "ReplacedPart",
     "SampledPart",
+    "SearchPart",
     "StepPart",
     "SubsetPart",
 ]
@@ -206,6 +208,29 @@ class BoundedPart:
 
     def renyi(self) -> Array:
         return np.where(self.order >= ORDERS, self.divergence, math.inf)
+
+    def plain(self) -> None:
+        return None
+
+
+@final
+@dataclass(frozen=True)
+class SearchPart:
+    """The best of a random number of trials, each epsilon-DP."""
+
+    epsilon: float
+    law: TrialLaw
+    rho = math.inf
+
+    @property
+    def guarantee(self) -> float:
+        return math.inf if self.law.is_poisson else self.law.guarantee(self.epsilon)
+
+    def curves(self, coarseness: int) -> None:
+        return None
+
+    def renyi(self) -> Array:
+        return self.law.renyi_of_pure(self.epsilon)
 
     def plain(self) -> None:
         return None
