@@ -5,6 +5,8 @@ from sklearn.exceptions import NotFittedError
 __all__ = [
     "BudgetExceededError",
     "CertificationError",
+    "LeakyPipelineError",
+    "LedgerTamperedError",
     "NotFittedError",
     "PrivacyError",
     "PrivacyLeakWarning",
@@ -26,6 +28,36 @@ class CertificationError(PrivacyError, ValueError):
 
     Raised from public facts alone (tolerance, penalty, shape), before the data is read.
     """
+
+
+class LeakyPipelineError(PrivacyError, ValueError):
+    """A step of a pipeline would publish what it learned from private rows.
+
+    Raised before any row is looked at.
+
+    Attributes
+    ----------
+    step : str
+        Name of the step, outer__inner within another.
+    why : str
+        What it would publish.
+    instead : str
+        What to use or to set instead.
+    """
+
+    def __init__(self, step: str, class_name: str, why: str, instead: str) -> None:
+        super().__init__(step, class_name, why, instead)
+        self.step = step
+        self.why = why
+        self.instead = instead
+
+    def __str__(self) -> str:
+        step, class_name, why, instead = self.args
+        return f"Step {step!r} ({class_name}) is refused: {why}. Instead: {instead}."
+
+
+class LedgerTamperedError(PrivacyError):
+    """Entries of a ledger were changed, removed or added outside it."""
 
 
 class UnsupportedEventError(PrivacyError):

@@ -15,11 +15,13 @@ from skdp.stability import ConstantStep
 from tests.support.instances import (
     ESTIMATORS,
     NETWORKS,
+    RIDGES,
     TRANSFORMERS,
     WRAPPERS,
     classifiers,
     private_sgd,
     regressors,
+    ridges,
     stable_sgd,
     transformers,
     wrappers,
@@ -62,7 +64,7 @@ def test_every_public_estimator_is_listed():
         if issubclass(cls, BaseEstimator)
     }
     assert public == {
-        type(estimator) for estimator in (*ESTIMATORS, *NETWORKS, *TRANSFORMERS, *WRAPPERS)
+        type(estimator) for estimator in (*ESTIMATORS, *NETWORKS, *RIDGES, *TRANSFORMERS, *WRAPPERS)
     }
 
 
@@ -72,7 +74,9 @@ FAST = tuple({(type(e), e.loss): e for e in reversed(ALL)}.values())
 
 
 @parametrize_with_checks(
-    [*FAST, *NETWORKS, *transformers()], expected_failed_checks=expected_failures, xfail_strict=True
+    [*FAST, *NETWORKS, *ridges(), *transformers()],
+    expected_failed_checks=expected_failures,
+    xfail_strict=True,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
