@@ -1,6 +1,7 @@
 """What every private estimator shares: numbers, budget, randomness, a seed that stays inside."""
 
 import copy
+import os
 import sys
 import warnings
 
@@ -9,7 +10,7 @@ from sklearn.base import BaseEstimator
 from skdp._random import RandomSource
 from skdp._validation import is_real
 from skdp.exceptions import PrivacyLeakWarning
-from skdp.privacy import PrivacyBudget
+from skdp.privacy import PrivacyBudget, PrivacyLedger
 
 SEED_WARNING = (
     "random_state is set: whoever knows it can subtract the noise. Use it for tests; leave it None "
@@ -17,8 +18,26 @@ SEED_WARNING = (
 )
 
 
+class _LedgerParameter:
+    """The ledger that a parameter names: itself, or that of the file at a path."""
+
+    def __get__(self, estimator, owner=None):
+        if estimator is None:
+            return self
+        try:
+            given = vars(estimator)["ledger"]
+        except KeyError:
+            raise AttributeError("ledger") from None
+        return PrivacyLedger.open(given) if isinstance(given, str | os.PathLike) else given
+
+    def __set__(self, estimator, given):
+        vars(estimator)["ledger"] = given
+
+
 class PrivateEstimator(BaseEstimator):
     """Base of the estimators with `epsilon`, `delta`, `ledger`, `random_state` and `privacy_`."""
+
+    ledger = _LedgerParameter()
 
     def _number(self, name):
         """Return a parameter as float64: in numpy's float32, bounds would be rounded to 2^-24."""
@@ -40,6 +59,16 @@ class PrivateEstimator(BaseEstimator):
             warnings.warn(SEED_WARNING, PrivacyLeakWarning, stacklevel=stacklevel + 1)
         return rng
 
+    def _warn_of_large_delta(self, n_records, stacklevel):
+        """Warn of a delta that publishing one row would keep, `stacklevel` frames above."""
+        if n_records is not None and self._number("delta") >= 1 / n_records:
+            warnings.warn(
+                f"delta={self.delta!r} is at least 1 / n_samples = {1 / n_records:.3g}: publishing "
+                "one row in full would keep such a promise. Set it well below.",
+                PrivacyLeakWarning,
+                stacklevel=stacklevel + 1,
+            )
+
     def __getstate__(self):
         """Leave the seed out of what a fitted model is saved or copied as."""
         state = super().__getstate__()
@@ -58,10 +87,28 @@ class PrivateEstimator(BaseEstimator):
         dict
             Names and values.
         """
-        params = super().get_params(deep=deep)
+        given = vars(self).get("ledger")
+        if isinstance(given, str | os.PathLike):  # as it was given: the file is not opened for that
+            bare = super(PrivateEstimator, self._without_ledger())
+            params = {**bare.get_params(deep=deep), "ledger": given}
+        else:
+            params = super().get_params(deep=deep)
         # scikit-learn prints estimators, nested ones too, from their parameters; it has no hook.
         printed = sys._getframe(1).f_globals.get("__name__") == "sklearn.utils._pprint"
         return {**params, "random_state": None} if printed and hasattr(self, "privacy_") else params
+
+    def _without_ledger(self):
+        shell = object.__new__(type(self))
+        vars(shell).update(vars(self), ledger=None)
+        return shell
+
+    def _validate_params(self):
+        """Check the parameters; a path is a ledger if a ledger is there."""
+        if isinstance(vars(self).get("ledger"), str | os.PathLike):
+            _ = self.ledger
+            super(PrivateEstimator, self._without_ledger())._validate_params()
+        else:
+            super()._validate_params()
 
     def _get_params_html(self, *args, **kwargs):
         return super(PrivateEstimator, copy.copy(self))._get_params_html(*args, **kwargs)

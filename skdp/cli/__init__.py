@@ -1,11 +1,11 @@
-"""The command line: ``skdp account``, ``skdp demo``, ``skdp explain``."""
+"""The command line: ``skdp account``, ``demo``, ``explain``, ``ledger`` and ``report``."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
 import skdp
-from skdp.cli import account, demo, explain
+from skdp.cli import account, demo, explain, ledger, report
 from skdp.exceptions import PrivacyError
 
 __all__ = ["main"]
@@ -38,4 +38,6 @@ def _parser() -> argparse.ArgumentParser:
     account.add_to(commands)
     demo.add_to(commands)
     explain.add_to(commands)
+    ledger.add_to(commands)
+    report.add_to(commands)
     return parser

@@ -53,6 +53,12 @@ def figure_path(text: str) -> Path:
         raise argparse.ArgumentTypeError(
             f"must end in one of {', '.join(FIGURE_FORMATS)}, got {text!r}"
         )
+    return file_path(text)
+
+
+def file_path(text: str) -> Path:
+    """Return the path of a file that can be written, as far as can be told beforehand."""
+    path = Path(text)
     if not path.parent.is_dir() or path.is_dir():
         raise argparse.ArgumentTypeError(f"must be a file in a folder that exists, got {text!r}")
     return path

@@ -8,6 +8,7 @@ used.
 from skdp.privacy.budget import Neighbours, PrivacyBudget, Sensitivity
 from skdp.privacy.composed import composed_statement, pipeline_statement
 from skdp.privacy.ledger import InMemoryLedger, Ledger, LedgerEntry
+from skdp.privacy.privacy_ledger import PrivacyLedger
 from skdp.privacy.statement import PrivacyStatement, noise_source
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "LedgerEntry",
     "Neighbours",
     "PrivacyBudget",
+    "PrivacyLedger",
     "PrivacyStatement",
     "Sensitivity",
     "composed_statement",

@@ -83,6 +83,7 @@ def composed_statement(
         assumptions=(*dict.fromkeys(a for p in parts for a in p.assumptions), FIXED_BEFOREHAND),
         noise=seeded[0] if seeded else parts[0].noise,
         unit=parts[0].unit,
+        verified=all(part.verified for part in parts),
     )
 
 
@@ -163,6 +164,7 @@ def pipeline_statement(
         assumptions=(*whole.assumptions, *unproved),
         noise=whole.noise,
         unit=whole.unit,
+        verified=whole.verified,
     )
 
 

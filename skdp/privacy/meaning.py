@@ -17,11 +17,13 @@ __all__ = [
     "FALSE_POSITIVE_RATES",
     "NOT_PROMISED",
     "RELATION_IN_WORDS",
+    "belief_in_words",
     "bullets",
     "explain_budget",
     "meaning_in_words",
     "not_promised_in_words",
     "paragraphs",
+    "percent_up",
 ]
 
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
@@ -126,7 +128,7 @@ def meaning_in_words(
         "method whatsoever:"
     )
     table = [
-        f"{_percent(rate):>8} false alarms: {_percent(attack_power(curve, rate)):>8} found"
+        f"{percent_up(rate):>8} false alarms: {percent_up(attack_power(curve, rate)):>8} found"
         for rate in FALSE_POSITIVE_RATES
     ]
     return "\n".join(
@@ -135,7 +137,7 @@ def meaning_in_words(
             _indented(relation),
             _indented(attack),
             *(f"    {line}" for line in table),
-            _indented(_belief_in_words(curve, delta)),
+            _indented(belief_in_words(curve, delta)),
         ]
     )
 
@@ -169,7 +171,8 @@ def paragraphs(*texts: str) -> str:
     return "\n\n".join(texts)
 
 
-def _belief_in_words(curve: PrivacyCurve, delta: float) -> str:
+def belief_in_words(curve: PrivacyCurve, delta: float) -> str:
+    """Return one sentence on where a belief of 50 % can move, but for a chance of 10 delta."""
     chance = max(10 * delta, _NEGLIGIBLE)
     loss = privacy_loss_bound(curve, chance) if chance < 1 else math.inf
     if loss == math.inf:
@@ -177,12 +180,12 @@ def _belief_in_words(curve: PrivacyCurve, delta: float) -> str:
     low, high = belief_range(loss)
     return (
         f"A belief of 50 % about this person can move to between {_percent_down(low)} and "
-        f"{_percent(high)}, except with a probability of at most {chance:g}."
+        f"{percent_up(high)}, except with a probability of at most {chance:g}."
     )
 
 
-def _percent(share: float) -> str:
-    """Two decimals, rounded upwards: it stands after "at most"."""
+def percent_up(share: float) -> str:
+    """Return a percentage with two decimals, rounded upwards: it stands after "at most"."""
     return f"{math.ceil(round(share * 1e4, 6)) / 100:g} %"
 
 

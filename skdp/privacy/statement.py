@@ -173,7 +173,7 @@ class PrivacyStatement:
             self.curve, self.delta, neighbours=self.neighbours, unit=self.unit
         )
         return paragraphs(
-            self._headline, meaning, self._basis(), not_promised_in_words(self.epsilon, self.unit)
+            self.headline, meaning, self._basis(), not_promised_in_words(self.epsilon, self.unit)
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,6 +193,58 @@ class PrivacyStatement:
             "event": event_to_dict(self.event),
         }
 
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "PrivacyStatement":
+        """Return the statement that `to_dict` wrote, if its event proves its pair.
+
+        It says what the document says. That a fit was run so, it cannot show: whoever may change
+        the document may change its event, its assumptions and its noise with it.
+
+        Parameters
+        ----------
+        fields : dict
+            As from `to_dict`, or read from the text of `to_json`. `delta` is computed anew.
+
+        Returns
+        -------
+        PrivacyStatement
+            Its curve is that of the event.
+
+        Raises
+        ------
+        ValueError
+            If a field is missing or of another kind, the event is of another neighbouring relation,
+            or the event does not prove the pair. The last may happen near epsilon = 38 and beyond,
+            where a mechanism's own curve can lie a little below that of its event.
+        UnsupportedEventError
+            If the event is unknown, or no accountant has a bound for it.
+
+        Examples
+        --------
+        >>> import json
+        >>> from dp_accounting import GaussianDpEvent
+        >>> from skdp.privacy import Neighbours, PrivacyBudget
+        >>> from skdp.privacy.accounting import EventCurve
+        >>> statement = PrivacyStatement(
+        ...     curve=EventCurve(GaussianDpEvent(4.2247)),
+        ...     budget=PrivacyBudget(1.0, 1e-6),
+        ...     neighbours=Neighbours.ADD_OR_REMOVE_ONE,
+        ...     theorem="Balle and Wang (2018), Theorem 8",
+        ...     assumptions=(),
+        ...     noise=noise_source(seeded=False),
+        ... )
+        >>> fields = json.loads(statement.to_json())
+        >>> PrivacyStatement.from_dict(fields)
+        PrivacyStatement(epsilon=1, delta=1e-06, neighbours=add-or-remove-one, unit=row)
+        >>> PrivacyStatement.from_dict({**fields, "epsilon": 0.5})
+        Traceback (most recent call last):
+        ...
+        ValueError: The event of this document has delta = 0.00189 at epsilon = 0.5, not 1e-06...
+        """
+        from skdp.privacy.statement_fields import read_fields
+
+        return cls(**read_fields(fields))
+
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
@@ -207,13 +259,14 @@ class PrivacyStatement:
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{escape(assumption)}</li>" for assumption in self.assumptions)
         return (
-            f"<details><summary><b>{escape(self._headline)}</b></summary>"
+            f"<details><summary><b>{escape(self.headline)}</b></summary>"
             f"<p>{escape(self.theorem)}</p><ul>{items}</ul><p>Noise: {escape(self.noise)}</p>"
             "</details>"
         )
 
     @property
-    def _headline(self) -> str:
+    def headline(self) -> str:
+        """The pair, the relation and the unit in one line, with a caveat where there is one."""
         pair = f"epsilon = {rounded_up(self.epsilon, 6)}, delta = {rounded_up(self.delta, 3)}"
         caveat = "" if self.verified else f"; {UNVERIFIED}"
         caveat += "; NOISE SEEDED FOR TESTS" if self.noise == SEEDED_NOISE else ""

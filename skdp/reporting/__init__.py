@@ -3,7 +3,9 @@
 from skdp.reporting.accountants import accountants_table, draw_accountants
 from skdp.reporting.expected_loss import draw_expected_loss
 from skdp.reporting.figures import draw_privacy_cost
+from skdp.reporting.model_card import write_model_card
 from skdp.reporting.privacy_cost import PrivacyCost, Scores, Spread
+from skdp.reporting.report import write_report
 from skdp.reporting.schedules import draw_schedules
 from skdp.reporting.text import privacy_cost_table
 
@@ -17,4 +19,6 @@ __all__ = [
     "draw_privacy_cost",
     "draw_schedules",
     "privacy_cost_table",
+    "write_model_card",
+    "write_report",
 ]
