@@ -142,7 +142,7 @@ def schedule_arms(split: Split) -> Iterator[Arm]:
         )
         yield Arm(name, "Poisson", POISSON[name], epochs, model)
     public = (split.train[-N_VALIDATION:], split.y_train[-N_VALIDATION:])
-    noise = ValidationDecay(*public, factor=0.7)
+    noise = ValidationDecay(factor=0.7)
     model = as_published(
         (1000,), 10, epsilon, 100, noise_schedule=noise, validation_data=public, batch_size=550
     )

@@ -272,7 +272,7 @@ class StabilityOutputPerturbation(
     def _n_records(self, X):
         """Return the public number of rows; None where a frozen model's was not declared."""
         if X is not None:
-            return len(X) if isinstance(X, list) else X.shape[0]
+            return X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))
         return None if self.n_samples is None else self._number("n_samples")
 
     def _refuse_unused(self):

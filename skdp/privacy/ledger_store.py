@@ -5,12 +5,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, final
 
 from skdp.exceptions import LedgerTamperedError, PrivacyError
+from skdp.privacy.ledger_connections import connected
 
 __all__ = ["Head", "LedgerStore", "Record"]
 
@@ -20,8 +20,8 @@ CREATE TABLE entries (id INTEGER PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT 
 CREATE TABLE head (number INTEGER NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL,
                    seal TEXT NOT NULL);
 """
-#: How long a process waits for its turn, in seconds.
-_PATIENCE = 120.0
+_BUNDLE = "json_extract(body, '$.bundle')"
+_INDEX = f"CREATE INDEX bundles ON entries ({_BUNDLE}) WHERE {_BUNDLE} IS NOT NULL;"
 
 Json = dict[str, Any]
 Change = Callable[[Json], tuple[Json, Json]]
@@ -61,7 +61,8 @@ class LedgerStore:
     """One SQLite file in WAL mode; each change is a transaction that starts with BEGIN IMMEDIATE.
 
     A connection is made for each operation, so that forks, threads and copies share the file and
-    nothing else. Another process that is killed in the middle leaves its transaction undone.
+    nothing else. Another process that is killed in the middle leaves its
+    transaction undone.
 
     Attributes
     ----------
@@ -78,7 +79,7 @@ class LedgerStore:
             connection.execute("PRAGMA journal_mode=WAL")
             text, first = _text(header), _chained("", _text(header))
             seal = _chained(first, _text({"number": 0, "state": state}))
-            connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
+            connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}{_INDEX}COMMIT;")
             with connection:
                 connection.execute("INSERT INTO header VALUES (?)", (text,))
                 row = (0, first, _text(state), seal)
@@ -100,19 +101,27 @@ class LedgerStore:
         What `change` raises leaves everything as it was.
         """
         with self._connected() as connection:
-            connection.execute("BEGIN IMMEDIATE")
             try:
+                connection.execute("BEGIN IMMEDIATE")
                 self._append(connection, change)
                 connection.execute("COMMIT")
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     def records(self) -> list[Record]:
         """Return all rows, oldest first."""
         with self._connected() as connection:
             rows = connection.execute("SELECT id, body, hash FROM entries ORDER BY id")
             return [Record(number, json.loads(body), found) for number, body, found in rows]
+
+    def bodies_of_bundle(self, identity: str) -> list[Json]:
+        """Return what was written for one bundle."""
+        with self._connected() as connection:
+            rows = connection.execute(
+                f"SELECT body FROM entries WHERE {_BUNDLE} = ? ORDER BY id", (identity,)
+            )
+            return [json.loads(body) for (body,) in rows]
 
     def check_chain(self) -> Head:
         """Recompute the hashes of all rows.
@@ -165,26 +174,16 @@ class LedgerStore:
             raise LedgerTamperedError(f"The totals of {self.path} were changed.")
         return head
 
-    @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
-        # By URI, so that a missing file is an error and never a new, empty ledger.
-        uri = f"{Path(self.path).as_uri()}?mode=rw"
-        try:
-            connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
-        except sqlite3.OperationalError as error:
-            raise FileNotFoundError(f"No ledger can be opened at {self.path}: {error}.") from None
-        try:
-            connection.execute("PRAGMA synchronous=FULL")
-            yield connection
-        finally:
-            connection.close()
+    def _connected(self) -> AbstractContextManager[sqlite3.Connection]:
+        return connected(self.path)
 
 
 @contextmanager
 def _reading(connection: sqlite3.Connection) -> Iterator[None]:
     """See one state of the file in all that is read."""
-    connection.execute("BEGIN")
     try:
+        connection.execute("BEGIN")
         yield
     finally:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")

@@ -510,13 +510,11 @@ class PrivacyLedger:
 
     def _left_in_bundle(self, identity: str) -> "Counter[str]":
         left: Counter[str] = Counter()
-        for record in self._store.records():
-            if record.body.get("bundle") != identity:
-                continue
-            if record.body["status"] == "reserved":
-                left.update(_key(event) for event in record.body["events"])
+        for body in self._store.bodies_of_bundle(identity):
+            if body["status"] == "reserved":
+                left.update(_key(event) for event in body["events"])
             else:
-                left[_key(record.body["event"])] -= 1
+                left[_key(body["event"])] -= 1
         return left
 
     def _reservation(
@@ -709,6 +707,8 @@ def _unpickled(
 
 
 def _absolute(path: str | os.PathLike[str]) -> str:
+    if "://" in str(path):
+        raise ValueError(f"A ledger is a file on disk; {path} is the address of a server.")
     return str(Path(path).expanduser().resolve())
 
 
