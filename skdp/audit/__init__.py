@@ -1,0 +1,1 @@
+"""Attacks that bound the epsilon of a private estimator from below."""
