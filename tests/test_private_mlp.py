@@ -174,7 +174,7 @@ class TestRefusals:
         model = estimator(ledger=ledger, **parameters)
         with pytest.raises(error, match=match):
             model.fit(X, y)
-        assert ledger.history == ()
+        assert ledger.history() == ()
         assert not hasattr(model, "coefs_")
 
     def test_of_a_private_number_of_rows(self):
@@ -206,7 +206,7 @@ class TestRefusals:
         self.refused("only a schedule such as ValidationDecay", validation_data=(X, y))
 
     def test_of_a_schedule_without_validation_data(self):
-        self.refused("needs public rows", noise_schedule=ValidationDecay(None, None))
+        self.refused("needs validation rows", noise_schedule=ValidationDecay(None, None))
 
     def test_of_validation_data_from_two_sources_or_of_three_parts(self):
         schedule = ValidationDecay(X, y)
@@ -226,7 +226,7 @@ class TestRefusals:
         ledger = InMemoryLedger(0.5, 1e-5, Neighbours.ZERO_OUT)
         with pytest.raises(BudgetExceededError):
             PrivateMLPClassifier(ledger=ledger).fit(X, y)
-        assert ledger.history == ()
+        assert ledger.history() == ()
 
 
 def test_a_delta_that_one_published_row_would_keep_warns():
@@ -262,7 +262,7 @@ class TestChunks:
         for rows, labels in self.chunks() * 2:
             model.partial_fit(rows, labels)
         assert model.score(X, y) > 0.85
-        assert ledger.spent == (1e3, 1e-4)
+        assert ledger.spent() == (1e3, 1e-4)
 
     def test_over_the_same_records_compose_and_end(self):
         model = self.make(chunks="same", n_partial_fits=2)
@@ -471,7 +471,7 @@ class TestCentre:
         model.partial_fit(X[:1000], y[:1000], classes=(0, 1))
         with pytest.raises(ValueError, match="Set center=None in a new model"):
             model.partial_fit(sp.csr_array(X[1000:]), y[1000:])
-        assert len(ledger.history) == 1
+        assert len(ledger.history()) == 1
 
     @pytest.mark.parametrize(
         ("parameters", "rows", "sentence"),
@@ -486,4 +486,4 @@ class TestCentre:
         model = self.model(epsilon=1.0, random_state=None, ledger=ledger).set_params(**parameters)
         with pytest.raises(ValueError, match=sentence):
             model.fit(rows, y)
-        assert ledger.history == ()
+        assert ledger.history() == ()

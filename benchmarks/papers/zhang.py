@@ -51,7 +51,7 @@ def run(chosen: list[Method], arguments: argparse.Namespace) -> list[Row]:
     """Fit `chosen` on every set that was asked for; store what there is after each split."""
     found: list[Row] = []
     for problem in problems(arguments.only):
-        for seed in range(arguments.seeds):
+        for seed in range(arguments.first, arguments.first + arguments.seeds):
             found += rows_of(problem, chosen, seed)
             if arguments.output:
                 write(arguments.output, found)
@@ -62,6 +62,7 @@ def parser(doc: str) -> argparse.ArgumentParser:
     """Return the options that this script and the peer's share."""
     options = argparse.ArgumentParser(description=doc.splitlines()[0])
     options.add_argument("--seeds", type=int, default=10)
+    options.add_argument("--first", type=int, default=0, help="first seed")
     options.add_argument("--only", default="", help="names of data sets, separated by commas")
     options.add_argument("--methods", default="", help="names, separated by semicolons")
     options.add_argument("--output", type=Path, help="CSV file")

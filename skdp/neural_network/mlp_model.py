@@ -13,6 +13,8 @@ from skdp.records.clipping import LARGEST_NORM, SMALLEST_NORM
 from skdp.training.centre import less
 from skdp.training.mlp_activations import ACTIVATIONS
 from skdp.training.mlp_network import Layer
+from skdp.training.private_scores import PrivateScores
+from skdp.training.schedules import epochs_of_steps
 
 #: Values of the widest layer that are kept at a time when predicting.
 _ELEMENTS = 2**22
@@ -38,7 +40,9 @@ class PrivateMLP(PrivateSGD):
         if self._validation_pair() is not None:
             self._validation_records(task)  # refused before anything is spent
         how = {"is_sparse": sparse.issparse(X), "sampler": sampler, "n_runs": n_runs}
-        return mlp_run(self, *X.shape, task.loss, **how)
+        run = mlp_run(self, *X.shape, task.loss, **how)
+        self._private_scores(run, task)  # as above
+        return run
 
     def _refuse_idle_validation_data(self):
         adaptive = getattr(self.noise_schedule, "adaptive", False)
@@ -48,8 +52,13 @@ class PrivateMLP(PrivateSGD):
             )
         if adaptive and self._validation_pair() is None:
             raise ValueError(
-                f"{type(self.noise_schedule).__name__} needs public rows: pass it X_val and y_val, "
-                "or set validation_data=(X_val, y_val)."
+                f"{type(self.noise_schedule).__name__} needs validation rows: pass it X_val and "
+                "y_val, or set validation_data=(X_val, y_val)."
+            )
+        if adaptive and self.noise_schedule.private and not hasattr(self, "_hits"):
+            raise ValueError(
+                "Private validation data needs a classifier: what one record adds to a score of "
+                "real-valued predictions has no bound."
             )
 
     def _refuse_other_storage(self, run, is_sparse):
@@ -60,7 +69,7 @@ class PrivateMLP(PrivateSGD):
             )
 
     def _validation_pair(self):
-        """Return the public rows and labels, given here or to the schedule; None if not at all."""
+        """Return the validation rows and labels, if given here or to the schedule."""
         own = tuple(getattr(self.noise_schedule, name, None) for name in ("X_val", "y_val"))
         of_schedule = None if all(part is None for part in own) else own
         if self.validation_data is None:
@@ -77,6 +86,26 @@ class PrivateMLP(PrivateSGD):
         )
         return canonical_rows(rows), self._task(labels, task.classes).targets
 
+    def _private_scores(self, run, task):
+        """Return the planned releases of accuracies on private rows; None on public ones."""
+        noise = run.plan.noise
+        if not (noise.adaptive and noise.private):
+            return None
+        n_epochs = sum(
+            1 for _ in epochs_of_steps(run.plan.n_steps, run.plan.sampler.steps_per_epoch)
+        )
+        n_records = len(self._validation_records(task)[1])
+        return PrivateScores.within(noise.filter, n_records, n_epochs)
+
+    def _n_runs(self):
+        if getattr(self.noise_schedule, "private", False) and self.chunks == "disjoint":
+            raise ValueError(
+                "Every chunk would ask the same private validation data once more: set "
+                "chunks='same' and n_partial_fits, which are charged, or use public validation "
+                "data."
+            )
+        return super()._n_runs()
+
     def _released(self, run, X, task, start, rng, progress):
         for name in ("validation_scores_", "noise_multipliers_"):
             vars(self).pop(name, None)
@@ -85,10 +114,18 @@ class PrivateMLP(PrivateSGD):
         self.center_ = None
         rows, targets = self._validation_records(task)
 
-        def score(parameters):
-            outputs = outputs_of(run.network, run.network.layers(parameters), rows)
-            return self._validation_score(outputs, targets)
+        def outputs(parameters):
+            return outputs_of(run.network, run.network.layers(parameters), rows)
 
+        private = self._private_scores(run, task)
+        if private is None:
+
+            def score(parameters):
+                return self._validation_score(outputs(parameters), targets)
+        else:
+            score = private.of(
+                lambda parameters: self._hits(outputs(parameters), targets), rng.spawn()
+            )
         found = run.train_adaptively(X, task.targets, task.loss, start, rng, progress, score)
         self.validation_scores_, self.noise_multipliers_ = found.scores, found.multipliers
         self._n_steps_made = found.n_steps

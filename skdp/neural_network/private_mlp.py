@@ -80,8 +80,9 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         Euclidean norm to which rows are clipped for the centre, and for nothing else; None is
         sqrt(n_features), the longest that rows in [-1, 1] can be.
     validation_data : tuple (X_val, y_val) or None, default=None
-        *Public* records and labels, for a schedule that depends on the accuracy on them
-        (:class:`~skdp.training.ValidationDecay`); the last iterate is returned then.
+        Records and labels, for a schedule that depends on the accuracy on them
+        (:class:`~skdp.training.ValidationDecay`, which takes them as public or private); the last
+        iterate is returned then.
     classes : array-like, default=None
         The public set of classes. None takes it from y and lists this among the assumptions.
     chunks : {"disjoint", "same"}, default="disjoint"
@@ -123,7 +124,8 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
     n_steps_ : int
         Number of steps of one run.
     validation_scores_, noise_multipliers_ : tuple of float
-        Accuracy on `validation_data` and noise of each epoch, if it is set.
+        Accuracy on `validation_data`, noisy where that is private, and noise multiplier of each
+        epoch, if it is set.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -278,9 +280,12 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         return Task(places, Multinomial(n_outputs=len(classes)), classes, assumed)
 
     def _validation_score(self, outputs, targets):
+        return self._hits(outputs, targets) / len(targets)
+
+    def _hits(self, outputs, targets):
         if outputs.shape[1] > 1:
-            return float((outputs.argmax(axis=1) == targets).mean())
-        return float(((outputs.ravel() > 0) == (targets > 0)).mean())
+            return int((outputs.argmax(axis=1) == targets).sum())
+        return int(((outputs.ravel() > 0) == (targets > 0)).sum())
 
     def _first_classes(self, classes):
         return first_classes(self, classes)

@@ -59,6 +59,11 @@ class PrivacyFilter(ABC):
     def theorem(self) -> str:
         """Why it is no more."""
 
+    @property
+    @abstractmethod
+    def gaussian_mu(self) -> float:
+        """Root of the sum of mu_i^2 at which Gaussian releases use the total up."""
+
     @abstractmethod
     def _cost(self, parts: Parts) -> float | None:
         """Price of a release; None where none is known, infinite where nothing is protected."""
@@ -170,6 +175,10 @@ class GaussianFilter(PrivacyFilter):
     def theorem(self) -> str:
         return "Gaussian filter, Smith and Thakurta (2022), Koskela et al. (2023)"
 
+    @property
+    def gaussian_mu(self) -> float:
+        return self.mu
+
     def _cost(self, parts: Parts) -> float | None:
         return parts.mu**2 if parts.only_noise else None
 
@@ -225,6 +234,10 @@ class RenyiFilter(PrivacyFilter):
     @property
     def theorem(self) -> str:
         return f"Renyi filter of order {self.order}, Feldman and Zrnic (2021), Theorem 3.1"
+
+    @property
+    def gaussian_mu(self) -> float:
+        return math.sqrt(2 * self.divergence / self.order)
 
     def _cost(self, parts: Parts) -> float | None:
         divergences = parts.renyi()

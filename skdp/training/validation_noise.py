@@ -1,4 +1,4 @@
-"""Noise that decays when the accuracy on public validation data stalls."""
+"""Noise that decays when the accuracy on validation data stalls."""
 
 import math
 from collections.abc import Sequence
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["ValidationDecay"]
 
+_PUBLIC = (
+    "The validation data, on which the noise schedule depends, is public: no record of it is "
+    "protected."
+)
+_PRIVATE = (
+    "Validation data and training data share no record, for which the user vouches; the number of "
+    "validation records is public. Each of them is protected as a training record is: the noise "
+    "on the accuracies of all epochs is within the same total (parallel composition)."
+)
+
 
 @final
 @dataclass(frozen=True)
@@ -27,13 +37,13 @@ class ValidationDecay(NoiseSchedule):
 
     The noise depends on what was released, so that the run needs a filter: it stops before the
     epoch that would exceed the budget, and promises the budget whatever happened. Validation data
-    must be *public*: accuracy on private records would be a release of its own, which is not
-    offered here.
+    is public, or `private`: then its records get the same promise as those of the training, by
+    Gaussian noise on the number of hits of each epoch.
 
     Parameters
     ----------
     X_val, y_val : array-like, default=None
-        Public validation records and their labels, for a network; None where they are its
+        Validation records and their labels, for a network; None where they are its
         `validation_data`.
     period : int, default=10
         Number of epochs between two checks.
@@ -47,6 +57,10 @@ class ValidationDecay(NoiseSchedule):
         sigma_0 over the noise of a run of the planned length that never decays and spends all.
         Above 1, one that never decays does not spend all, and each decay after that shortens the
         run. 1.25 is that of the source on MNIST.
+    private : bool, default=False
+        Whether validation records are protected. They must be records that the training does not
+        use, and a network that is a classifier. The noise on the accuracy of an epoch is about
+        sqrt(n_epochs) / (n_validation mu), with mu about epsilon / 4 at delta = 1e-5.
     level : float, default=1.0
         sigma_0, which calibration finds.
     total : PrivacyFilter or None, default=None
@@ -65,12 +79,6 @@ class ValidationDecay(NoiseSchedule):
     """
 
     adaptive: ClassVar[bool] = True
-    #: For the assumptions of a statement.
-    assumption: ClassVar[str] = (
-        "The validation data, on which the noise schedule depends, is public: no record of it is "
-        "protected."
-    )
-
     X_val: Any = field(default=None, compare=False, repr=False)
     y_val: Any = field(default=None, compare=False, repr=False)
     period: int = 10
@@ -78,6 +86,7 @@ class ValidationDecay(NoiseSchedule):
     window: int = 5
     factor: float = 0.8
     head_start: float = 1.25
+    private: bool = field(default=False, kw_only=True)
     total: "PrivacyFilter | None" = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -105,6 +114,11 @@ class ValidationDecay(NoiseSchedule):
     def phases(self, n_steps: int, steps_per_epoch: float) -> list[tuple[float, int]]:
         """Return those of a run that never decays."""
         return [(self.level, n_steps)]
+
+    @property
+    def assumption(self) -> str:
+        """What a statement assumes of the validation data."""
+        return _PRIVATE if self.private else _PUBLIC
 
     @property
     def promised(self) -> "DpEvent":
