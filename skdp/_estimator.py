@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator
 from skdp._random import RandomSource
 from skdp._validation import is_real
 from skdp.exceptions import PrivacyLeakWarning
-from skdp.privacy import PrivacyBudget, PrivacyLedger
+from skdp.privacy import PrivacyBudget
+from skdp.privacy.privacy_ledger import as_ledger
 
 SEED_WARNING = (
     "random_state is set: whoever knows it can subtract the noise. Use it for tests; leave it None "
@@ -28,7 +29,7 @@ class _LedgerParameter:
             given = vars(estimator)["ledger"]
         except KeyError:
             raise AttributeError("ledger") from None
-        return PrivacyLedger.open(given) if isinstance(given, str | os.PathLike) else given
+        return as_ledger(given)
 
     def __set__(self, estimator, given):
         vars(estimator)["ledger"] = given
@@ -58,6 +59,15 @@ class PrivateEstimator(BaseEstimator):
         if rng.seeded:
             warnings.warn(SEED_WARNING, PrivacyLeakWarning, stacklevel=stacklevel + 1)
         return rng
+
+    def _spend(self, statement, action="fit"):
+        """Charge the ledger, if there is one, before the rows are touched."""
+        ledger = self.ledger
+        if ledger is not None:
+            told = self.get_params(deep=False)
+            public = {name: told[name] for name in told if name not in ("ledger", "random_state")}
+            purpose = f"{type(self).__name__}.{action}"
+            ledger.spend(statement, purpose=purpose, parameters=public)
 
     def _warn_of_large_delta(self, n_records, stacklevel):
         """Warn of a delta that publishing one row would keep, `stacklevel` frames above."""

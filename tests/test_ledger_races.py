@@ -4,60 +4,19 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
 
-from skdp.exceptions import BudgetExceededError
 from skdp.linear_model import PrivateElasticNetClassifier
 from skdp.privacy import PrivacyBudget, PrivacyLedger
+from tests.support.ledger_race import EACH, refute_overspending
 
-EACH, CAP = 0.01, 1.0
-
-
-def race(path, start, admitted):
-    start.wait()
-    ledger = PrivacyLedger.open(path)
-    while True:
-        try:
-            ledger.spend_budget(
-                PrivacyBudget(EACH), purpose=f"{os.getpid()}", neighbours="replace-one"
-            )
-        except BudgetExceededError:
-            return
-        admitted.put(os.getpid())
+CAP = 1.0
 
 
 def test_sixteen_processes_of_which_some_are_killed_never_overspend(tmp_path):
-    path = tmp_path / "ledger.db"
-    ledger = PrivacyLedger.create(path, CAP, filter="basic")
-    context = multiprocessing.get_context("fork")
-    start, admitted = context.Event(), context.SimpleQueue()
-    # A writer that is killed may hold the lock of a shared queue, so the victims have their own.
-    own = [context.SimpleQueue() for _ in range(4)]
-    queues = [own[n] if n < 4 else admitted for n in range(16)]
-    runners = [context.Process(target=race, args=(path, start, queue)) for queue in queues]
-    for runner in runners:
-        runner.start()
-    start.set()
-    deadline = time.monotonic() + 30
-    while ledger.share < 0.1 and time.monotonic() < deadline:
-        time.sleep(0.002)
-    for victim in runners[:4]:
-        os.kill(victim.pid, signal.SIGKILL)
-    for runner in runners:
-        runner.join(60)
-    assert [runner.exitcode for runner in runners[4:]] == [0] * 12
-    assert all(runner.exitcode in (0, -signal.SIGKILL) for runner in runners[:4])
-    assert ledger.verify() == 100
-    assert ledger.remaining().epsilon == 0
-    survivors = 0
-    while not admitted.empty():
-        admitted.get()
-        survivors += 1
-    entries = ledger.history()["purpose"].astype(int)
-    assert survivors == entries.isin([runner.pid for runner in runners[4:]]).sum()
+    refute_overspending(tmp_path / "ledger.db", CAP)
 
 
 def test_threads_and_a_fork_share_one_file(tmp_path):

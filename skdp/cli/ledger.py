@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
         ("verify", verify, "recompute hashes, totals and prices; may take minutes"),
     ):
         action = actions.add_parser(name, help=words, description=words.capitalize() + ".")
-        action.add_argument("path", type=Path, help="file of the ledger")
+        action.add_argument("path", help="file of the ledger, or its address on a server")
         action.set_defaults(run=run)
         if name == "history":
             action.add_argument("--html", type=Path, help="page to write instead")

@@ -21,13 +21,14 @@ def add_to(commands: Any) -> None:
     parser.add_argument("statement", type=Path, help="file with the text of a statement's to_json")
     parser.add_argument("--output", type=arguments.file_path, required=True, help="page to write")
     parser.add_argument("--card", type=arguments.file_path, help="model card to write, in Markdown")
-    parser.add_argument("--ledger", type=Path, help="ledger whose budget left is shown")
+    parser.add_argument("--ledger", help="ledger whose budget left is shown")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Write the files and name them."""
-    given = [args.statement, args.output, args.card, args.ledger]
+    on_disk = args.ledger if args.ledger and "://" not in args.ledger else None
+    given = [args.statement, args.output, args.card, on_disk and Path(on_disk)]
     files = [path.resolve() for path in given if path is not None]
     if len(set(files)) < len(files):
         raise PrivacyError("The files must differ from each other.")

@@ -3,7 +3,7 @@
 import math
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, Self, final, runtime_checkable
@@ -53,8 +53,16 @@ class LedgerEntry:
 class Ledger(Protocol):
     """What an estimator asks of its `ledger`."""
 
-    def spend(self, statement: PrivacyStatement, *, purpose: str) -> None:
+    def spend(
+        self,
+        statement: PrivacyStatement,
+        *,
+        purpose: str,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
         """Charge a release before it is made, or raise and charge nothing.
+
+        `parameters` are those of the estimator, without seed and ledger, to be written down.
 
         Raises
         ------
@@ -67,12 +75,10 @@ class Ledger(Protocol):
     def cover(self, statement: PrivacyStatement, *, purpose: str, assumption: str) -> None:
         """Enter, at no cost, a release that an earlier entry covers under an assumption."""
 
-    @property
     def remaining(self) -> Spending:
         """What is left."""
 
-    @property
-    def history(self) -> tuple[LedgerEntry, ...]:
+    def history(self) -> Sized:
         """All that was charged, oldest first."""
 
 
@@ -118,7 +124,7 @@ class InMemoryLedger:
     >>> ledger = InMemoryLedger(1.5, 1e-5)
     >>> model = PrivateElasticNetClassifier(epsilon=1.0, delta=1e-6, classes=[0, 1], ledger=ledger)
     >>> _ = model.fit(X, y)
-    >>> ledger.remaining
+    >>> ledger.remaining()
     Spending(epsilon=0.5, delta=9e-06)
     >>> model.fit(X, y)
     Traceback (most recent call last):
@@ -148,22 +154,19 @@ class InMemoryLedger:
         """The relation that the cap refers to."""
         return self._neighbours
 
-    @property
     def history(self) -> tuple[LedgerEntry, ...]:
         """All that was charged, oldest first."""
         with self._lock:
             return tuple(self._entries)
 
-    @property
     def spent(self) -> Spending:
         """The sums of what was charged."""
-        epsilon, delta = _sums(entry.charged for entry in self.history)
+        epsilon, delta = _sums(entry.charged for entry in self.history())
         return Spending(float(epsilon), float(delta))
 
-    @property
     def remaining(self) -> Spending:
         """The cap minus what was charged."""
-        epsilon, delta = _sums(entry.charged for entry in self.history)
+        epsilon, delta = _sums(entry.charged for entry in self.history())
         cap = self._cap
         return Spending(float(_exact(cap.epsilon) - epsilon), float(_exact(cap.delta) - delta))
 
@@ -172,11 +175,17 @@ class InMemoryLedger:
         """Sum of the deltas that pure requests have on a computer; beside the cap on delta."""
         return math.fsum(
             entry.statement.delta
-            for entry in self.history
+            for entry in self.history()
             if entry.covered_by is None and entry.charged.delta == 0
         )
 
-    def spend(self, statement: PrivacyStatement, *, purpose: str) -> None:
+    def spend(
+        self,
+        statement: PrivacyStatement,
+        *,
+        purpose: str,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
         """Charge a release before it is made, or raise and charge nothing.
 
         Parameters
@@ -185,6 +194,8 @@ class InMemoryLedger:
             What will be promised; its `budget` is charged.
         purpose : str
             What it is for.
+        parameters : mapping or None, default=None
+            Without effect: this ledger does not write them down.
 
         Raises
         ------

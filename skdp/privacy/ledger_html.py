@@ -4,7 +4,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skdp.privacy.privacy_ledger import PrivacyLedger
+    from skdp.privacy.ledger_reader import LedgerReader
 
 __all__ = ["page", "view"]
 
@@ -12,7 +12,7 @@ _SHOWN = ("time", "status", "experiment", "purpose", "epsilon", "delta", "share"
 _WIDTH, _HEIGHT = 480.0, 120.0
 
 
-def page(ledger: "PrivacyLedger") -> str:
+def page(ledger: "LedgerReader") -> str:
     """Return a complete page."""
     title = escape(ledger.description["dataset"] or "Privacy ledger")
     return (
@@ -22,7 +22,7 @@ def page(ledger: "PrivacyLedger") -> str:
     )
 
 
-def view(ledger: "PrivacyLedger") -> str:
+def view(ledger: "LedgerReader") -> str:
     """Return the table and the curve."""
     history, cap = ledger.history(), ledger.cap
     head = "".join(f"<th>{name}</th>" for name in _SHOWN)

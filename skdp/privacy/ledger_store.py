@@ -1,39 +1,46 @@
-"""Entries of a ledger in an SQLite file: appended, chained by hashes."""
+"""Entries of a ledger: appended, chained by hashes."""
 
 import hashlib
 import json
-import os
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
-from skdp.exceptions import LedgerTamperedError, PrivacyError
-from skdp.privacy.ledger_connections import connected
+from skdp.exceptions import LedgerTamperedError
+from skdp.privacy.ledger_connections import Place, Session
 
-__all__ = ["Head", "LedgerStore", "Record"]
+__all__ = ["Head", "LedgerStore", "Mark", "Record"]
 
-_TABLES = """
-CREATE TABLE header (body TEXT NOT NULL);
-CREATE TABLE entries (id INTEGER PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL);
-CREATE TABLE head (number INTEGER NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL,
-                   seal TEXT NOT NULL);
-"""
-_BUNDLE = "json_extract(body, '$.bundle')"
-_INDEX = f"CREATE INDEX bundles ON entries ({_BUNDLE}) WHERE {_BUNDLE} IS NOT NULL;"
+_TABLES = (
+    "CREATE TABLE header (body TEXT NOT NULL)",
+    "CREATE TABLE entries (id INTEGER PRIMARY KEY, body TEXT NOT NULL, hash TEXT NOT NULL, "
+    "bundle TEXT)",
+    "CREATE TABLE head (number INTEGER NOT NULL, hash TEXT NOT NULL, state TEXT NOT NULL, "
+    "seal TEXT NOT NULL)",
+    "CREATE INDEX bundles ON entries (bundle) WHERE bundle IS NOT NULL",
+)
 
 Json = dict[str, Any]
-Change = Callable[[Json], tuple[Json, Json]]
+Change = Callable[[Session, Json], tuple[Json, str | None, Json]]
 
 
 @final
 @dataclass(frozen=True)
 class Record:
-    """A row: its number from 1 on, what was written, its hash."""
+    """A row: its number from 1 on, what was written, its hash, by what a bundle finds it."""
 
     number: int
     body: Json
+    hash: str
+    bundle: str | None
+
+
+@final
+@dataclass(frozen=True)
+class Mark:
+    """An entry that was seen: the ledger still holds it, or is another one by now."""
+
+    number: int
     hash: str
 
 
@@ -45,6 +52,11 @@ class Head:
     number: int
     hash: str
     state: Json
+
+    @property
+    def mark(self) -> Mark:
+        """What is to be found again."""
+        return Mark(self.number, self.hash)
 
 
 def _text(value: Json) -> str:
@@ -58,132 +70,121 @@ def _chained(before: str, text: str) -> str:
 @final
 @dataclass(frozen=True)
 class LedgerStore:
-    """One SQLite file in WAL mode; each change is a transaction that starts with BEGIN IMMEDIATE.
-
-    A connection is made for each operation, so that forks, threads and copies share the file and
-    nothing else. Another process that is killed in the middle leaves its
-    transaction undone.
+    """A header, rows and the end of their chain; each change is one transaction.
 
     Attributes
     ----------
-    path : str
-        Absolute path of the file.
+    place : Place
+        Where the tables are.
     """
 
-    path: str
+    place: Place
 
     def create(self, header: Json, state: Json) -> None:
-        """Make the file; FileExistsError where there is one."""
-        os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with self._connected() as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-            text, first = _text(header), _chained("", _text(header))
-            seal = _chained(first, _text({"number": 0, "state": state}))
-            connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}{_INDEX}COMMIT;")
-            with connection:
-                connection.execute("INSERT INTO header VALUES (?)", (text,))
-                row = (0, first, _text(state), seal)
-                connection.execute("INSERT INTO head VALUES (?, ?, ?, ?)", row)
+        """Make the tables; FileExistsError where there are some."""
+        first = _chained("", _text(header))
+        with self.place.creating() as session:
+            for table in _TABLES:
+                session.execute(table)
+            session.execute("INSERT INTO header VALUES (?)", (_text(header),))
+            row = (0, first, _text(state), _sealed(first, 0, _text(state)))
+            session.execute("INSERT INTO head VALUES (?, ?, ?, ?)", row)
 
-    def header(self) -> Json:
-        """Return what was fixed at creation."""
-        with self._connected() as connection:
-            return self._header(connection)
+    def opened(self) -> tuple[Json, Head]:
+        """Return what was fixed at creation, and the end of the chain."""
+        with self.place.reading() as session:
+            text = self._header(session)
+            return json.loads(text), self._head(session, text)
 
-    def head(self) -> Head:
-        """Return the end of the chain, after the checks that take no longer on a long ledger."""
-        with self._connected() as connection, _reading(connection):
-            return self._head(connection)
+    def head(self, header: Json, seen: Mark) -> Head:
+        """Return the end of the chain, after the checks that take no longer on a long ledger.
 
-    def append(self, change: Change) -> None:
-        """Append one row, alone: `change` maps the state to the row's body and the new state.
-
-        What `change` raises leaves everything as it was.
+        Raises
+        ------
+        LedgerTamperedError
+            If header or end were changed, or what was seen before is not there any more.
         """
-        with self._connected() as connection:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                self._append(connection, change)
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+        with self.place.reading() as session:
+            return self._continued(session, header, seen)
 
-    def records(self) -> list[Record]:
-        """Return all rows, oldest first."""
-        with self._connected() as connection:
-            rows = connection.execute("SELECT id, body, hash FROM entries ORDER BY id")
-            return [Record(number, json.loads(body), found) for number, body, found in rows]
+    def append(self, header: Json, seen: Mark, change: Change) -> Mark:
+        """Append one row, alone, and return its mark.
 
-    def bodies_of_bundle(self, identity: str) -> list[Json]:
-        """Return what was written for one bundle."""
-        with self._connected() as connection:
-            rows = connection.execute(
-                f"SELECT body FROM entries WHERE {_BUNDLE} = ? ORDER BY id", (identity,)
-            )
-            return [json.loads(body) for (body,) in rows]
+        `change` maps the state to the row's body, what its bundle finds it by, and the new state.
+        What it raises leaves everything as it was.
+        """
+        with self.place.writing() as session:
+            head = self._continued(session, header, seen)
+            body, bundle, state = change(session, head.state)
+            number, text = head.number + 1, _text(body)
+            found = _chained(head.hash, text)
+            row = (number, text, found, bundle)
+            session.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", row)
+            end = (number, found, _text(state), _sealed(found, number, _text(state)))
+            session.execute("UPDATE head SET number = ?, hash = ?, state = ?, seal = ?", end)
+        return Mark(number, found)
 
-    def check_chain(self) -> Head:
-        """Recompute the hashes of all rows.
+    def records(self, header: Json, seen: Mark) -> tuple[Head, list[Record]]:
+        """Return the end and all rows, oldest first, after recomputing all hashes.
 
         Raises
         ------
         LedgerTamperedError
             If a row was changed, removed, added or moved.
         """
-        with self._connected() as connection, _reading(connection):
-            head = self._head(connection)
-            before, number = _chained("", _text(self._header(connection))), 0
-            rows = connection.execute("SELECT id, body, hash FROM entries ORDER BY id")
-            for number, (identity, body, found) in enumerate(rows, start=1):
+        with self.place.reading() as session:
+            head = self._continued(session, header, seen)
+            before, rows = _chained("", _text(header)), []
+            found = session.execute("SELECT id, body, hash, bundle FROM entries ORDER BY id")
+            for number, (identity, body, mark, bundle) in enumerate(found, start=1):
                 before = _chained(before, body)
-                if identity != number or found != before:
-                    raise LedgerTamperedError(f"Entry {number} of {self.path} does not fit.")
-            if (number, before) != (head.number, head.hash):
-                raise LedgerTamperedError(f"{self.path} has lost or gained entries at its end.")
-            return head
+                if identity != number or mark != before:
+                    raise LedgerTamperedError(f"Entry {number} of {self._address} does not fit.")
+                rows.append(Record(number, json.loads(body), mark, bundle))
+            if (len(rows), before) != (head.number, head.hash):
+                raise self._cut_or_grown()
+            return head, rows
 
-    def _append(self, connection: sqlite3.Connection, change: Change) -> None:
-        head = self._head(connection)
-        body, state = change(head.state)
-        number, text = head.number + 1, _text(body)
-        found = _chained(head.hash, text)
-        seal = _chained(found, _text({"number": number, "state": state}))
-        connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (number, text, found))
-        row = (number, found, _text(state), seal)
-        connection.execute("UPDATE head SET number=?, hash=?, state=?, seal=?", row)
-
-    def _header(self, connection: sqlite3.Connection) -> Json:
-        try:
-            row = connection.execute("SELECT body FROM header").fetchone()
-            found: Json = json.loads(row[0])
-        except (sqlite3.DatabaseError, TypeError, ValueError) as error:
-            raise PrivacyError(f"{self.path} is not a privacy ledger: {error}.") from None
-        return found
-
-    def _head(self, connection: sqlite3.Connection) -> Head:
-        row = connection.execute("SELECT number, hash, state, seal FROM head").fetchone()
-        last = connection.execute(
-            "SELECT id, hash FROM entries ORDER BY id DESC LIMIT 1"
-        ).fetchone()
-        first = (0, _chained("", _text(self._header(connection))))
-        if row is None or tuple(last or first) != row[:2]:
-            raise LedgerTamperedError(f"{self.path} has lost or gained entries at its end.")
-        head = Head(row[0], row[1], json.loads(row[2]))
-        if row[3] != _chained(head.hash, _text({"number": head.number, "state": head.state})):
-            raise LedgerTamperedError(f"The totals of {self.path} were changed.")
+    def _continued(self, session: Session, header: Json, seen: Mark) -> Head:
+        text = self._header(session)
+        if text != _text(header):
+            raise LedgerTamperedError(
+                f"Another ledger is at {self._address} now, or what was fixed at creation was "
+                "changed."
+            )
+        head = self._head(session, text)
+        if seen.number > 0:
+            row = session.execute("SELECT hash FROM entries WHERE id = ?", (seen.number,))
+            if row.fetchone() != (seen.hash,):
+                raise LedgerTamperedError(
+                    f"Entry {seen.number} of {self._address} is gone or another: it was replaced, "
+                    "for instance by an older copy. Nothing was spent."
+                )
         return head
 
-    def _connected(self) -> AbstractContextManager[sqlite3.Connection]:
-        return connected(self.path)
+    def _header(self, session: Session) -> str:
+        rows = session.execute("SELECT body FROM header").fetchall()
+        if len(rows) != 1:
+            raise LedgerTamperedError(f"{self._address} has {len(rows)} headers instead of one.")
+        return str(rows[0][0])
+
+    def _head(self, session: Session, header: str) -> Head:
+        ends = session.execute("SELECT number, hash, state, seal FROM head").fetchall()
+        last = session.execute("SELECT id, hash FROM entries ORDER BY id DESC LIMIT 1").fetchone()
+        if len(ends) != 1 or (last or (0, _chained("", header))) != ends[0][:2]:
+            raise self._cut_or_grown()
+        number, found, text, seal = ends[0]
+        if seal != _sealed(found, number, text):
+            raise LedgerTamperedError(f"The totals of {self._address} were changed.")
+        return Head(number, found, json.loads(text))
+
+    def _cut_or_grown(self) -> LedgerTamperedError:
+        return LedgerTamperedError(f"{self._address} has lost or gained entries at its end.")
+
+    @property
+    def _address(self) -> str:
+        return self.place.address
 
 
-@contextmanager
-def _reading(connection: sqlite3.Connection) -> Iterator[None]:
-    """See one state of the file in all that is read."""
-    try:
-        connection.execute("BEGIN")
-        yield
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+def _sealed(last: str, number: int, state: str) -> str:
+    return _chained(last, f"{number}\n{state}")

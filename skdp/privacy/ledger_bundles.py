@@ -1,0 +1,154 @@
+"""Releases that are fixed before the first of them is made, paid for as one."""
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from skdp.exceptions import LedgerTamperedError, PrivacyError
+from skdp.privacy.budget import PrivacyBudget
+from skdp.privacy.ledger_connections import Session
+from skdp.privacy.ledger_entries import Release
+from skdp.privacy.ledger_filters import Price, exact
+from skdp.privacy.ledger_store import Record
+from skdp.privacy.ledger_terms import LedgerTerms
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+__all__ = [
+    "NotReservedError",
+    "place_in_bundle",
+    "refuse_beside_bundles",
+    "reservation",
+    "reserved_events",
+]
+
+
+class NotReservedError(PrivacyError):
+    """A release is not among those that its bundle was reserved for, or was made already."""
+
+
+# Order and omissions may depend on outcomes: with fixed pairs all that is left, run in any order,
+# has the same law of total loss, and dropping some of it processes less.
+
+
+def reservation(
+    asked: Sequence[Any], delta: float | None, terms: LedgerTerms
+) -> tuple[dict[str, Any], Price]:
+    """Return what is written for a bundle, and its price.
+
+    With a delta the price is that of (epsilon, delta), with the least epsilon that privacy loss
+    distributions prove. Without one it is the bundle's own divergence, and with "basic" the sum of
+    the deltas is taken.
+    """
+    if not asked:
+        raise ValueError("A bundle needs at least one release.")
+    releases = [Release.of(release, terms.neighbours) for release in asked]
+    for release in releases:
+        terms.refuse_others(release.neighbours, release.unit, "A release of the bundle")
+    unit = _unit_of(releases)
+    whole = _composed([release.event for release in releases])
+    if delta is None and terms.filter.name == "basic":
+        delta = _sum_of_deltas(releases)
+    budget = None if delta is None else _slice(whole, delta, releases, terms)
+    body = Release(whole, budget, terms.neighbours, unit).body()
+    event = whole if budget is None else None
+    return {**body, "slice_delta": delta}, terms.price(event, budget, unit)
+
+
+def _composed(events: "Sequence[DpEvent | None]") -> "DpEvent":
+    """Return all of them, equal ones together: a search has few kinds of fits."""
+    from dp_accounting import dp_event
+
+    from skdp.privacy.event_dicts import event_to_dict
+
+    kinds = {key_of(event_to_dict(event)): event for event in events}
+    counts = Counter(key_of(event_to_dict(event)) for event in events)
+    return dp_event.ComposedDpEvent(
+        [dp_event.SelfComposedDpEvent(event, counts[key]) for key, event in kinds.items()]
+    )
+
+
+def _slice(
+    whole: "DpEvent", delta: float, releases: Sequence[Release], terms: LedgerTerms
+) -> PrivacyBudget:
+    """Return the least epsilon proved at a delta: by loss distributions, or as the plain sum."""
+    from skdp.privacy.accounting import EventCurve
+    from skdp.privacy.events import precision_delta_of, relation_of
+
+    if relation_of(whole) not in (terms.neighbours, None):
+        raise ValueError(f"This ledger counts {terms.neighbours.value} guarantees.")
+    # Pure releases at delta = 0: as without a bundle, finite precision is beside the sum.
+    epsilon = EventCurve(whole).epsilon_at(delta or precision_delta_of(whole))
+    proved = max(epsilon, math.ulp(0.0)) * (1 + 2.0**-40)
+    budgets = [release.budget for release in releases if release.budget is not None]
+    if len(budgets) == len(releases) and sum(exact(b.delta) for b in budgets) <= exact(delta):
+        proved = min(proved, float(sum(exact(b.epsilon) for b in budgets)))
+    return PrivacyBudget(proved, delta)
+
+
+def reserved_events(body: dict[str, Any]) -> "Counter[str]":
+    """Return how often each event was reserved."""
+    return Counter({key_of(kind["event"]): kind["count"] for kind in body["event"]["events"]})
+
+
+def place_in_bundle(session: Session, identity: str, event: dict[str, Any], purpose: str) -> str:
+    """Return what a release is found by within its bundle, or refuse it if none of it is left."""
+    row = session.execute("SELECT body FROM entries WHERE bundle = ?", (identity,)).fetchone()
+    key = key_of(event)
+    place = f"{identity}:{key}"
+    made = session.execute("SELECT count(*) FROM entries WHERE bundle = ?", (place,)).fetchone()
+    if row is None or made[0] >= reserved_events(json.loads(row[0]))[key]:
+        raise NotReservedError(
+            f"{purpose} is not among the releases that this bundle was reserved for, or was made "
+            "already. Nothing was spent."
+        )
+    return place
+
+
+def refuse_beside_bundles(records: Sequence[Record]) -> None:
+    """Refuse entries of bundles that were not reserved for them."""
+    left: dict[str, Counter[str]] = {}
+    for record in records:
+        bundle, body = body_bundle(record.body), record.body
+        if record.bundle != bundle:
+            raise LedgerTamperedError(f"Entry {record.number} was moved to another bundle.")
+        if bundle is None:
+            continue
+        identity, _, key = bundle.partition(":")
+        if body["status"] == "reserved":
+            left[identity] = reserved_events(body)
+        elif left.get(identity, Counter())[key] < 1:
+            raise LedgerTamperedError(f"Entry {record.number} was not reserved by its bundle.")
+        else:
+            left[identity][key] -= 1
+
+
+def body_bundle(body: dict[str, Any]) -> str | None:
+    """Return what an entry is found by."""
+    identity: str | None = body.get("bundle")
+    if identity is None or body["status"] == "reserved":
+        return identity
+    return f"{identity}:{key_of(body['event'])}"
+
+
+def key_of(event: dict[str, Any]) -> str:
+    """Return a short name of an event, the same for equal ones."""
+    return hashlib.sha256(json.dumps(event, sort_keys=True).encode()).hexdigest()
+
+
+def _unit_of(releases: Sequence[Release]) -> str:
+    if any(release.event is None for release in releases):
+        raise TypeError("A bundle is of events or statements; of budgets nothing is composed.")
+    if len({release.unit for release in releases}) > 1:
+        raise ValueError("The releases of a bundle have to protect the same unit.")
+    return releases[0].unit
+
+
+def _sum_of_deltas(releases: Sequence[Release]) -> float:
+    if any(release.budget is None for release in releases):
+        raise ValueError("State the delta of a bundle of events, or give statements.")
+    return float(sum(exact(r.budget.delta) for r in releases if r.budget is not None))
