@@ -61,8 +61,8 @@ class GroupedRowsMixin:
         )
         return "group", (
             declared,
-            f"Each group adds its first {slots.per_group} rows, in the order given, and the mean "
-            f"is divided by the number of groups times {slots.per_group}. How many rows a group "
+            f"Each group adds its first {slots.per_group} rows, in the order given, and sums are "
+            f"divided by a public number of groups times {slots.per_group}. How many rows a group "
             "has is private.",
             "All rows of one unit have the same name in groups=, and neither the names nor the "
             "order of a group's rows depend on other groups.",

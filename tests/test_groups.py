@@ -6,13 +6,27 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import config_context
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 
-from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
+from skdp.linear_model import (
+    PrivateElasticNet,
+    PrivateElasticNetClassifier,
+    SparseDPSGDClassifier,
+    StableSGDClassifier,
+    StableSGDRegressor,
+)
+from skdp.meta import StabilityOutputPerturbation
+from skdp.neural_network import PrivateMLPClassifier
 from skdp.preprocessing import RowNormClipper
+from skdp.privacy import InMemoryLedger, Neighbours
 from skdp.records.groups import GroupSlots
+from skdp.stability import ExampleDropout, ParameterStability
 from skdp.stability.erm import GradientDiameterBound
+from skdp.training import PoissonSampler, ValidationDecay
+from tests.support.private_sgd import reference_steps
 from tests.support.replay import violations
 
 G, M = 8, 3
@@ -103,6 +117,51 @@ def test_groups_of_one_row_give_the_fit_of_rows():
     assert one.privacy_.unit == "group"
 
 
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_steps_of_groups_of_one_row_are_those_of_rows(container):
+    """By the compiled loops, too."""
+    rows = dpsgd(n_groups=None).fit(container(X), Y)
+    names = [f"p{i}" for i in rng.permutation(len(X))]
+    one = dpsgd(n_groups=None, max_rows_per_group=1).fit(container(X), Y, groups=names)
+    assert np.array_equal(rows.coef_, one.coef_)
+    assert (rows.batch_size_, rows.noise_multiplier_) == (one.batch_size_, one.noise_multiplier_)
+
+
+def test_the_compiled_loop_makes_the_steps_of_the_reference_on_groups():
+    def coef():
+        return dpsgd(max_rows_per_group=M).fit(X, Y, groups=GROUPS).coef_
+
+    with reference_steps():
+        slow = coef()
+    assert np.array_equal(coef(), slow)
+
+
+def dpsgd(**parameters):
+    given = {"epsilon": 3.0, "delta": 1e-3, "classes": (0, 1), "n_groups": G, "random_state": 0}
+    return SparseDPSGDClassifier(**{**given, **parameters})
+
+
+def test_noise_of_a_mean_over_groups_does_not_grow_with_their_rows():
+    """Sums have m times the sensitivity and are divided by m times as much."""
+    noise = {}
+    for m in (1, 4):
+        fitted = dpsgd(max_rows_per_group=m).fit(X, Y, groups=GROUPS)
+        noise[m] = fitted.noise_multiplier_ / fitted.batch_size_
+        assert fitted.batch_size_ % m == 0
+    assert noise[4] == pytest.approx(noise[1], rel=1e-3)
+
+
+@pytest.mark.parametrize("m", [1, 2, 4])
+def test_a_release_of_m_rows_is_as_long_as_that_of_one_row_times_m(m):
+    """Bounds of stable SGD are chained; those of minimisers and steps are sums."""
+    given = {"alpha": 2.0, "max_rows_per_group": m, "n_groups": G}
+    for cls in (PrivateElasticNet, StableSGDRegressor):
+        one = cls(alpha=2.0).fit(np.zeros((m * G, 2)), np.zeros(m * G))
+        many = cls(**given).fit(X, 1.0 * Y, groups=GROUPS)
+        close = pytest.approx(m * one.sensitivity_.value, rel=1e-3)
+        assert many.sensitivity_.value == close
+
+
 def test_the_statement_names_the_group_and_its_facts():
     text = "\n".join(model(n_groups=None).fit(X, Y, groups=GROUPS).privacy_.assumptions)
     assert "taken from groups=" in text
@@ -110,6 +169,15 @@ def test_the_statement_names_the_group_and_its_facts():
     assert "number of rows and" not in text
     fitted = PrivateElasticNet(max_rows_per_group=2).fit(X, Y * 1.0, groups=GROUPS)
     assert fitted.privacy_.unit == "group"
+    stepwise = dpsgd(max_rows_per_group=2).fit(X, Y, groups=GROUPS).privacy_
+    text = "\n".join(stepwise.assumptions)
+    assert stepwise.unit == "group"
+    assert "all rows of one group replaced by null rows" in text
+    assert "number of groups times 2" in text
+    assert "number of rows is public" not in text
+    assert "whole groups of at most 2 rows" in stepwise.theorem
+    network = PrivateMLPClassifier(delta=1e-3, classes=(0, 1), max_rows_per_group=2, n_groups=G)
+    assert "order of the groups" in "".join(network.fit(X, Y, groups=GROUPS).privacy_.assumptions)
 
 
 @pytest.mark.parametrize(
@@ -128,6 +196,78 @@ def test_the_statement_names_the_group_and_its_facts():
 def test_what_leaves_the_unit_unclear_is_refused(parameters, groups, error):
     with pytest.raises((ValueError, TypeError), match=error):
         model(**parameters).fit(X, Y, groups=groups)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "arguments", "error"),
+    [
+        (dpsgd(max_rows_per_group=M), {"blocks": GROUPS % 2}, "rows in several blocks"),
+        (
+            dpsgd(
+                max_rows_per_group=M,
+                sampling=PoissonSampler(0.5, 4.0, Neighbours.ADD_OR_REMOVE_ONE),
+            ),
+            {},
+            "may come or go",
+        ),
+        (dpsgd(max_rows_per_group=M, batch_size=G + 1), {}, "of groups"),
+        (
+            StableSGDClassifier(
+                learning_rate="constant",
+                eta0=0.1,
+                participation=ExampleDropout(0.5),
+                max_rows_per_group=M,
+            ),
+            {},
+            "sit out one by one",
+        ),
+        (
+            StabilityOutputPerturbation(
+                LogisticRegression(C=0.01),
+                stability=ParameterStability(l2=0.1),
+                max_rows_per_group=M,
+            ),
+            {},
+            "a whole group moves it",
+        ),
+        (
+            StabilityOutputPerturbation(
+                LogisticRegression(C=0.01), n_samples=4 * G, max_rows_per_group=M
+            ),
+            {},
+            "Leave n_samples None",
+        ),
+        (
+            PrivateMLPClassifier(
+                delta=1e-3,
+                noise_schedule=ValidationDecay(private=True),
+                sampling="shuffled",
+                max_rows_per_group=M,
+            ),
+            {"X_val": X[:4], "y_val": Y[:4]},
+            "protected row by row",
+        ),
+    ],
+    ids=["blocks", "coming", "batch", "dropout", "declared", "n_samples", "validation"],
+)
+def test_what_has_no_proof_for_groups_is_refused(estimator, arguments, error):
+    ledger = InMemoryLedger(10.0, 1e-2)
+    with pytest.raises(ValueError, match=error):
+        estimator.set_params(ledger=ledger).fit(X, Y, groups=GROUPS, **arguments)
+    assert ledger.history() == ()
+
+
+def test_a_frozen_model_knows_nothing_of_groups():
+    frozen = FrozenEstimator(LogisticRegression(C=0.01, tol=1e-9, solver="liblinear").fit(X, Y))
+    with pytest.raises(ValueError, match="a whole group moves it"):
+        StabilityOutputPerturbation(frozen, n_samples=4 * G, max_rows_per_group=M).fit()
+
+
+def test_chunks_of_groups_are_refused():
+    with pytest.raises(ValueError, match="rows in several chunks"):
+        dpsgd(max_rows_per_group=M).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="counts groups"):
+        dpsgd().partial_fit(X, Y)
 
 
 def test_groups_travel_through_pipelines_and_searches():

@@ -1,6 +1,7 @@
 """Accuracy on private validation records: noise, price, replay and attack."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -31,9 +32,7 @@ class WithValidation(PrivateMLPClassifier):
     """Takes validation records as data, so that a neighbour may differ in one of them."""
 
     def fit(self, X, y, X_val, y_val):
-        return self.set_params(validation_data=(X_val, y_val)).fit_both(X, y)
-
-    fit_both = PrivateMLPClassifier.fit
+        return super().fit(X, y, X_val=X_val, y_val=y_val)
 
 
 def make(kind=PrivateMLPClassifier, **parameters):
@@ -127,28 +126,54 @@ def test_two_hits_a_record_are_seen_by_the_replay(monkeypatch):
     assert any("x its bound" in fact for fact in found)
 
 
+HELD_OUT = {"X_val": X[200:], "y_val": Y[200:]}
+
+
 def test_the_statement_names_the_assumption_and_keeps_the_budget():
-    model = make(validation_data=(X[200:], Y[200:])).fit(X[:200], Y[:200])
+    model = make().fit(X[:200], Y[:200], **HELD_OUT)
     assert epsilon_of(model.privacy_.event, 1e-5) <= 2.0
     assert any("share no record" in fact for fact in model.privacy_.assumptions)
     assert len(model.validation_scores_) == len(model.noise_multipliers_)
 
 
-def test_chunks_of_the_same_records_pay_for_each_call_and_disjoint_ones_are_refused():
-    data = {"validation_data": (X[200:], Y[200:]), "batch_size": "auto"}
-    with pytest.raises(ValueError, match="once more"):
-        make(**data).partial_fit(X[:200], Y[:200])
-    once, twice = (make(**data, chunks="same", n_partial_fits=n) for n in (1, 2))
-    deviations = []
-    for model in (once, twice):
-        model.partial_fit(X[:200], Y[:200])
-        plan = model._chunks.run.plan
-        deviations.append(PrivateScores.within(plan.noise.filter, 100, 6).standard_deviation)
-    assert deviations[1] > 1.3 * deviations[0]
+@pytest.mark.parametrize("rows", [X[200:], X[200:].tolist()], ids=["array", "list"])
+def test_nothing_that_is_kept_or_shown_of_a_model_holds_a_validation_record(rows):
+    model = make().fit(X[:200], Y[:200], X_val=rows, y_val=Y[200:])
+    mark = X[203, 1]
+    assert mark.tobytes() not in pickle.dumps(model)
+    assert not any(str(mark) in shown for shown in (repr(model), model._repr_html_()))
+    assert not any(name.startswith("_held") for name in vars(model))
+    refused = make()
+    with pytest.raises(ValueError, match="contains NaN"):
+        refused.fit(X[:200], Y[:200], X_val=np.full((5, 4), np.nan), y_val=Y[:5])
+    assert vars(refused) == vars(make())
+
+
+@pytest.mark.parametrize(
+    ("change", "call", "told"),
+    [
+        ({}, {}, "needs validation rows"),
+        ({}, {"X_val": X}, "belong together"),
+        ({"validation_data": (X, Y)}, HELD_OUT, "stays in the fitted model"),
+        ({"noise_schedule": None}, HELD_OUT, "only ValidationDecay"),
+        ({"noise_schedule": ValidationDecay(X, Y)}, HELD_OUT, "only ValidationDecay"),
+    ],
+    ids=["none", "half", "kept", "no schedule", "public schedule"],
+)
+def test_rows_that_would_be_kept_or_not_used_are_refused(change, call, told):
+    with pytest.raises(ValueError, match=told):
+        make(**change).fit(X[:200], Y[:200], **call)
+
+
+def test_a_schedule_takes_no_private_rows_nor_does_partial_fit():
+    with pytest.raises(ValueError, match="pass private ones to the fit"):
+        ValidationDecay(X, Y, private=True)
+    with pytest.raises(ValueError, match="takes no private validation records"):
+        make(batch_size="auto").partial_fit(X[:200], Y[:200])
 
 
 def test_a_regressor_refuses_before_anything_is_read():
-    model = PrivateMLPRegressor(noise_schedule=PRIVATE, validation_data=(X, X[:, 0]))
+    model = PrivateMLPRegressor(noise_schedule=PRIVATE)
     with pytest.raises(ValueError, match="needs a classifier"):
         model.fit(X, X[:, 0])
 

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from skdp._admission import HasMethods, Interval, StrOptions, admit_blocks, admit_training
 from skdp._estimator import PrivateEstimator
+from skdp._groups import GROUP_CONSTRAINTS, GroupedRowsMixin
 from skdp._random import NumpyGenerator
 from skdp._sgd.settings import SAMPLERS
 from skdp.exceptions import BudgetExceededError
@@ -59,7 +60,7 @@ class Task(NamedTuple):
     assumptions: tuple[str, ...]
 
 
-class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
+class PrivateSGD(GroupedRowsMixin, PrivateEstimator, metaclass=ABCMeta):
     """Estimator whose fitted attributes are the outcome of a private training run.
 
     A subclass turns y into targets and names the loss, plans the run and trains, stores and hands
@@ -78,6 +79,7 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
         "noise_schedule": [NoiseSchedule, None],
         "chunks": [StrOptions({"disjoint", "same"})],
         "n_partial_fits": [Interval(Integral, 1, None, closed="left")],
+        **GROUP_CONSTRAINTS,
         "ledger": [HasMethods(["spend", "cover"]), None],
         "random_state": ["random_state", NumpyGenerator],
         "verbose": ["verbose"],
@@ -88,8 +90,11 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
         """Return the `Task`; refuse labels that are inadmissible."""
 
     @abstractmethod
-    def _run(self, X, task, *, sampler, n_runs):
-        """Return the calibrated `TrainingRun` for rows of this shape and storage, both public."""
+    def _run(self, shape, task, *, is_sparse, sampler, n_runs, rows_per_group):
+        """Return the calibrated `TrainingRun` for records of this shape and storage, both public.
+
+        With `rows_per_group`, records are groups of so many rows at most.
+        """
 
     @abstractmethod
     def _released(self, run, X, task, start, rng, progress):
@@ -114,21 +119,39 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
         """Return the classes of a first chunk, which is not to say which there are, and why."""
         return classes, ()
 
-    def _fit(self, X, y, blocks):
+    def _in_slots(self, run, X, task, slots):
+        """Return run, rows and task where a record is a group with these rows."""
+        return run.over(slots), X, task
+
+    def _fit(self, X, y, blocks, groups):
         X, y = self._admit(X, y)
         task = self._task(y, None)
+        slots = self._slots(groups, len(y))
+        if slots is not None and blocks is not None:
+            raise ValueError(
+                "blocks= and groups= are given: a group may have rows in several blocks, and would "
+                "pay in each of them. Pass one of the two."
+            )
         sampler = None if blocks is None else self._block_sampler(blocks, len(y))
-        run = self._planned(X, task, sampler=sampler)
+        run = self._planned(X, task, sampler=sampler, slots=slots)
         run.refuse_large_size()
-        statement = self._statement(run, sparse.issparse(X), task.assumptions)
+        statement = self._statement(run, sparse.issparse(X), task.assumptions, slots)
         rng = self._random_source(stacklevel=5)
-        if self.ledger is not None:
-            self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
+        self._spend(statement)
+        if slots is not None:
+            run, X, task = self._in_slots(run, X, task, slots)
         released = self._train(run, X, task, None, rng)
         vars(self).pop("_chunks", None)
         self._store(run, statement, task.classes, released)
 
     def _partial_fit(self, X, y, classes):
+        if self.max_rows_per_group is not None:
+            raise ValueError(
+                f"max_rows_per_group={self.max_rows_per_group!r} protects groups, of which "
+                "partial_fit knows nothing: a group might have rows in several chunks. Call "
+                "fit(X, y, groups=...)."
+            )
+        self._refuse_ambiguous_unit(None)
         before = getattr(self, "_chunks", None)
         if before is not None:
             self._refuse_further_call(before)
@@ -168,8 +191,15 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
         X, y = admit_training(self, X, y, y_numeric=self._y_numeric, **how)
         return canonical_rows(X), y
 
-    def _planned(self, X, task, *, sampler=None, n_runs=1):
-        run = self._run(X, task, sampler=sampler, n_runs=n_runs)
+    def _planned(self, X, task, *, sampler=None, n_runs=1, slots=None):
+        run = self._run(
+            (X.shape[0] if slots is None else slots.n_groups, X.shape[1]),
+            task,
+            is_sparse=sparse.issparse(X),
+            sampler=sampler,
+            n_runs=n_runs,
+            rows_per_group=None if slots is None else slots.per_group,
+        )
         self._warn_of_large_delta(run.plan.sampler.public_size, stacklevel=6)
         return run
 
@@ -181,7 +211,7 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
         places, n_blocks = admit_blocks(blocks, n_records)
         return RoundRobinBlocks(places, n_blocks)
 
-    def _statement(self, run, is_sparse, assumptions):
+    def _statement(self, run, is_sparse, assumptions, slots=None):
         from skdp.privacy.accounting import EventCurve
 
         stored = self._assumed_of_storage(run, is_sparse)
@@ -190,16 +220,19 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
             budget=self._budget(),
             neighbours=run.plan.sampler.neighbours,
             theorem=run.plan.theorem,
-            assumptions=(*self._shared_assumptions(run), *assumptions, *stored),
+            assumptions=(*self._shared_assumptions(run, slots), *assumptions, *stored),
             noise=noise_source(seeded=self.random_state is not None),
+            unit="row" if slots is None else "group",
         )
 
-    def _shared_assumptions(self, run):
-        noise = run.plan.noise
+    def _shared_assumptions(self, run, slots):
+        noise, relation = run.plan.noise, run.plan.sampler.neighbours.value
+        if slots is None:
+            unit = (*RELATION_FACTS[relation], COLUMNS_ARE_PUBLIC)
+        else:
+            unit = (GROUP_RELATION_FACTS[relation], *self._unit_facts(slots)[1])
         return (
-            *RELATION_FACTS[run.plan.sampler.neighbours.value],
-            "The columns are public, and so is how X is stored (float32 or float64, dense or "
-            "sparse).",
+            *unit,
             f"Each row's gradient, intercept included, is clipped to Euclidean norm "
             f"{run.plan.max_grad_norm}, a declared bound.",
             "No parameter of the model was chosen by looking at this data.",
@@ -252,7 +285,7 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
             return
         purpose = f"{type(self).__name__}.partial_fit"
         if before is None or before.paid_by is not self.ledger:
-            self.ledger.spend(statement, purpose=purpose)
+            self._spend(statement, "partial_fit")
         else:
             covered = DISJOINT if self.chunks == "disjoint" else DECLARED_BEFOREHAND
             self.ledger.cover(statement, purpose=purpose, assumption=covered)
@@ -289,6 +322,16 @@ class PrivateSGD(PrivateEstimator, metaclass=ABCMeta):
         return tags
 
 
+COLUMNS_ARE_PUBLIC = (
+    "The columns are public, and so is how X is stored (float32 or float64, dense or sparse)."
+)
+GROUP_RELATION_FACTS = {
+    "zero-out": (
+        "A neighbour has all rows of one group replaced by null rows, whose gradients are zero, "
+        "intercept included."
+    ),
+    "replace-one": "A neighbour has the rows of one group replaced by any others.",
+}
 RELATION_FACTS = {
     "zero-out": (
         "The number of rows is public; a neighbour has one row replaced by a null row, whose "

@@ -10,6 +10,7 @@ from skdp.training import (
     ShuffledBatches,
     TrainingPlan,
 )
+from skdp.training.grouped_sampling import SampledGroups
 
 SAMPLERS = {
     "poisson": PoissonSampler.of_batch_size,
@@ -20,14 +21,17 @@ SAMPLERS = {
 UNAMPLIFIED = ("shuffled", "full")
 
 
-def sampler_and_facts(model, facts_of, n_records, sampler=None):
+def sampler_and_facts(model, facts_of, n_records, sampler=None, rows_per_group=None):
     """Return the sampler of a model and the public facts of the records that it is for.
 
     `facts_of(n)` returns the facts of n records, from which follow `batch_size` and `n_steps`.
+    With `rows_per_group`, a record is a group of so many rows at most.
     """
     if sampler is None:
         sampler = _sampler(model, facts_of(n_records))
     sampler.admit(n_records)
+    if rows_per_group is not None:
+        sampler = SampledGroups(sampler, rows_per_group)
     return sampler, facts_of(sampler.public_size)
 
 
@@ -76,7 +80,8 @@ def _sampler(model, facts):
         batch_size = model.batch_size
     if batch_size > facts.n_records:
         raise ValueError(
-            f"batch_size={batch_size} is larger than the number of rows, {facts.n_records}."
+            f"batch_size={batch_size} is larger than the number of rows, {facts.n_records} (of "
+            "groups, where these are protected)."
         )
     return SAMPLERS[model.sampling](batch_size, facts.n_records)
 

@@ -35,8 +35,8 @@ class DPSGDLinearModel(ReleasedSupportMixin, PrivateSGD):
         "fit_intercept": ["boolean"],
     }
 
-    def _run(self, X, task, *, sampler, n_runs):
-        return linear_run(self, *X.shape, task.loss, sampler=sampler, n_runs=n_runs)
+    def _run(self, shape, task, *, is_sparse, **how):
+        return linear_run(self, *shape, task.loss, **how)
 
     def _assumed_of_storage(self, run, is_sparse):
         return (LAZY_NOISE,) if run.lazy and is_sparse else ()

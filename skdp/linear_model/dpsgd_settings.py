@@ -38,10 +38,11 @@ NOISE_GROWS = (
 )
 
 
-def linear_run(model, n_records, n_features, loss, *, sampler=None, n_runs=1):
+def linear_run(model, n_records, n_features, loss, *, sampler=None, n_runs=1, rows_per_group=None):
     """Return the calibrated run of a model for data of this public shape.
 
-    `n_runs` runs over the same records share the budget.
+    `n_runs` runs over the same records share the budget. With `rows_per_group`, a record is a group
+    of so many rows at most.
 
     Everything here follows from parameters and public facts; a combination without a theorem, or
     a budget that no noise keeps, is refused.
@@ -70,7 +71,7 @@ def linear_run(model, n_records, n_features, loss, *, sampler=None, n_runs=1):
             scores_have_units=model._y_numeric,
         )
 
-    sampler, facts = sampler_and_facts(model, facts_of, n_records, sampler)
+    sampler, facts = sampler_and_facts(model, facts_of, n_records, sampler, rows_per_group)
     plan = calibrated_plan(model, sampler, facts, _selector(model, facts), clip, n_runs)
     rate = model.learning_rate
     if rate == "auto":

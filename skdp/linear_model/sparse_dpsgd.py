@@ -92,6 +92,13 @@ class SparseDPSGDClassifier(ScoreClassifierMixin, DPSGDLinearModel):
         records, and `n_partial_fits` calls share the budget.
     n_partial_fits : int, default=1
         Number of calls that ``chunks="same"`` declares beforehand.
+    max_rows_per_group : int or None, default=None
+        None protects single rows. Otherwise the unit is a group of rows, such as all those of one
+        person, named by ``fit(groups=)``: each adds its first so many rows. Then groups are
+        sampled in place of records, and `batch_size` counts groups.
+    n_groups : int or None, default=None
+        Declared number of groups, public; a group without rows counts. None takes it from
+        `groups` and lists this among the assumptions.
     ledger : Ledger or None, default=None
         Where each fit spends before it reads the data.
     random_state : None, int, RandomState or Generator, default=None
@@ -196,6 +203,8 @@ class SparseDPSGDClassifier(ScoreClassifierMixin, DPSGDLinearModel):
         classes=None,
         chunks="disjoint",
         n_partial_fits=1,
+        max_rows_per_group=None,
+        n_groups=None,
         ledger=None,
         random_state=None,
         verbose=0,
@@ -220,12 +229,14 @@ class SparseDPSGDClassifier(ScoreClassifierMixin, DPSGDLinearModel):
         self.classes = classes
         self.chunks = chunks
         self.n_partial_fits = n_partial_fits
+        self.max_rows_per_group = max_rows_per_group
+        self.n_groups = n_groups
         self.ledger = ledger
         self.random_state = random_state
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, blocks=None):
+    def fit(self, X, y, blocks=None, groups=None):
         """Train on private data, spend the budget and release the model.
 
         Parameters
@@ -237,13 +248,15 @@ class SparseDPSGDClassifier(ScoreClassifierMixin, DPSGDLinearModel):
         blocks : array-like of shape (n_samples,), default=None
             The public block of each row (a user group, a source). Blocks take turns, one a step,
             and a row pays for the turns of its own block alone; there is no sampling then.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, all integers or all strings; with `max_rows_per_group` only.
 
         Returns
         -------
         self
             The released model; earlier calls of `fit` and `partial_fit` are forgotten.
         """
-        self._fit(X, y, blocks)
+        self._fit(X, y, blocks, groups)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)

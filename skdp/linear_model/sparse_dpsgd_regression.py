@@ -30,7 +30,9 @@ class SparseDPSGDRegressor(RegressorMixin, DPSGDLinearModel):
         As for the classifier.
     max_grad_norm, selected_grad_norm, learning_rate, optimizer, alpha, average, fit_intercept
         As for the classifier.
-    noise_schedule, chunks, n_partial_fits, ledger, random_state, verbose
+    noise_schedule, chunks, n_partial_fits, max_rows_per_group, n_groups
+        As for the classifier.
+    ledger, random_state, verbose
         As for the classifier.
 
     Attributes
@@ -103,6 +105,8 @@ class SparseDPSGDRegressor(RegressorMixin, DPSGDLinearModel):
         noise_schedule=None,
         chunks="disjoint",
         n_partial_fits=1,
+        max_rows_per_group=None,
+        n_groups=None,
         ledger=None,
         random_state=None,
         verbose=0,
@@ -127,12 +131,14 @@ class SparseDPSGDRegressor(RegressorMixin, DPSGDLinearModel):
         self.noise_schedule = noise_schedule
         self.chunks = chunks
         self.n_partial_fits = n_partial_fits
+        self.max_rows_per_group = max_rows_per_group
+        self.n_groups = n_groups
         self.ledger = ledger
         self.random_state = random_state
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, blocks=None):
+    def fit(self, X, y, blocks=None, groups=None):
         """Train on private data, spend the budget and release the model.
 
         Parameters
@@ -143,13 +149,15 @@ class SparseDPSGDRegressor(RegressorMixin, DPSGDLinearModel):
             Real-valued labels.
         blocks : array-like of shape (n_samples,), default=None
             The public block of each row; see the classifier.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, all integers or all strings; with `max_rows_per_group` only.
 
         Returns
         -------
         self
             The released model.
         """
-        self._fit(X, y, blocks)
+        self._fit(X, y, blocks, groups)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)

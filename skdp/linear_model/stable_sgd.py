@@ -81,7 +81,10 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
         of :mod:`skdp.stability` let rows sit out for less noise.
     row_norm, fit_intercept, intercept_scaling, noise, threshold
         As in :class:`PrivateElasticNetClassifier`.
-    classes, class_weight, max_sample_weight, ledger, random_state
+    classes, class_weight, max_sample_weight, max_rows_per_group, n_groups
+        As in :class:`PrivateElasticNetClassifier`. A group of m rows moves the outcome by m times
+        what a row moves it by; a step takes `batch_size` places of rows, filled or not.
+    ledger, random_state
         As in :class:`PrivateElasticNetClassifier`.
 
     Attributes
@@ -174,6 +177,8 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
         classes=None,
         class_weight=None,
         max_sample_weight=1.0,
+        max_rows_per_group=None,
+        n_groups=None,
         ledger=None,
         random_state=None,
     ):
@@ -197,11 +202,13 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
         self.classes = classes
         self.class_weight = class_weight
         self.max_sample_weight = max_sample_weight
+        self.max_rows_per_group = max_rows_per_group
+        self.n_groups = n_groups
         self.ledger = ledger
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None):
         """Fit on private data, spend the budget and release the model.
 
         Parameters
@@ -212,6 +219,8 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, clipped to `max_sample_weight`; never normalised.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, all integers or all strings; with `max_rows_per_group` only.
 
         Returns
         -------
@@ -219,6 +228,7 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
             The released model.
         """
         X, y = admit_training(self, X, y, y_numeric=False)
+        slots = self._slots(groups, X.shape[0])
         classes, places = admit_labels(y, self.classes)
         loss = self._loss_for(len(classes))
         class_weights = declared_class_weights(self.class_weight, classes)
@@ -233,6 +243,7 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
             loss=loss,
             max_weight=self._number("max_sample_weight") * largest,
             assumptions=(*assumed_classes(self.classes), *weight_assumptions(sample_weight)),
+            slots=slots,
         )
         self.classes_ = classes
         return self

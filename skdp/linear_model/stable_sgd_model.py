@@ -8,6 +8,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from skdp._admission import Interval, StrOptions
+from skdp._groups import GROUP_CONSTRAINTS
 from skdp.linear_model.clipped_rows import clipped_rows
 from skdp.linear_model.output_perturbed import (
     SCALE,
@@ -63,18 +64,22 @@ class StableSGDModel(OutputPerturbedLinearModel, metaclass=ABCMeta):
         "average": ["boolean", StrOptions({"suffix"}), Averaging],
         "projection": [StrOptions({"auto"}), SCALE, Projection, None],
         "participation": [Participation, None],
+        **GROUP_CONSTRAINTS,
     }
 
-    def _fit_release(self, X, targets, weights, *, loss, max_weight, assumptions):
+    def _fit_release(self, X, targets, weights, *, loss, max_weight, assumptions, slots=None):
         """Plan, spend, run, release: once the budget is spent there is no other outcome."""
-        plan = self._plan(loss, self._domain(X.shape, max_weight))
+        rows_per_unit = 1 if slots is None else slots.per_group
+        if slots is not None:
+            self._refuse_groups_that_sit_out()
+            X, targets, weights = slots.data(X, targets, weights)
+        plan = self._plan(loss, self._domain(X.shape, max_weight, rows_per_unit))
         n_weights = loss.n_outputs * plan.run.domain.n_features
         rule = self._weight_threshold(plan.mechanism, n_weights)
-        statement = self._statement(plan, assumptions)
-        self._warn_of_large_delta(X.shape[0], stacklevel=5)
+        statement = self._statement(plan, assumptions, self._unit_facts(slots))
+        self._warn_of_large_delta(X.shape[0] // rows_per_unit, stacklevel=5)
         rng = self._random_source(stacklevel=5)
-        if self.ledger is not None:
-            self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
+        self._spend(statement)
         passes = plan.run.passes(rng)
         outcome = descend(self._descent(plan.run), clipped_rows(self, X), targets, weights, passes)
         self._store(plan, rule, statement, plan.mechanism.release(outcome, rng))
@@ -171,8 +176,19 @@ class StableSGDModel(OutputPerturbedLinearModel, metaclass=ABCMeta):
             constant=run.domain.intercept_scaling,
         )
 
-    def _statement(self, plan, assumptions):
-        return released_once(self, plan.curve, plan.theorem, plan.sensitivity, assumptions)
+    def _refuse_groups_that_sit_out(self):
+        participation = EveryPass() if self.participation is None else self.participation
+        if participation.chance(int(self.n_epochs)) < 1:
+            raise ValueError(
+                f"{type(participation).__name__} counts with the chance that a row sits out all "
+                "passes, and the rows of a group sit out one by one: no bound is proved for groups."
+                " Leave participation None, or max_rows_per_group."
+            )
+
+    def _statement(self, plan, assumptions, unit):
+        return released_once(
+            self, plan.curve, plan.theorem, plan.sensitivity, assumptions, unit=unit
+        )
 
     def _store(self, plan, rule, statement, released):
         self._mechanism = plan.mechanism

@@ -36,7 +36,7 @@ class StableSGDRegressor(RegressorMixin, StableSGDModel):
         As in :class:`StableSGDClassifier`; "auto" is a ball for "squared_error".
     participation, row_norm, fit_intercept, intercept_scaling, noise, threshold
         As in :class:`StableSGDClassifier`.
-    max_sample_weight, ledger, random_state
+    max_sample_weight, max_rows_per_group, n_groups, ledger, random_state
         As in :class:`StableSGDClassifier`.
 
     Attributes
@@ -106,6 +106,8 @@ class StableSGDRegressor(RegressorMixin, StableSGDModel):
         noise="auto",
         threshold=None,
         max_sample_weight=1.0,
+        max_rows_per_group=None,
+        n_groups=None,
         ledger=None,
         random_state=None,
     ):
@@ -129,11 +131,13 @@ class StableSGDRegressor(RegressorMixin, StableSGDModel):
         self.noise = noise
         self.threshold = threshold
         self.max_sample_weight = max_sample_weight
+        self.max_rows_per_group = max_rows_per_group
+        self.n_groups = n_groups
         self.ledger = ledger
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None):
         """Fit on private data, spend the budget and release the model.
 
         Parameters
@@ -144,6 +148,8 @@ class StableSGDRegressor(RegressorMixin, StableSGDModel):
             Real-valued labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights, clipped to `max_sample_weight`; never normalised.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, all integers or all strings; with `max_rows_per_group` only.
 
         Returns
         -------
@@ -151,6 +157,7 @@ class StableSGDRegressor(RegressorMixin, StableSGDModel):
             The released model.
         """
         X, y = admit_training(self, X, y, y_numeric=True)
+        slots = self._slots(groups, X.shape[0])
         if self.y_bound is not None:
             y_bound = self._number("y_bound")
             y = np.clip(y, -y_bound, y_bound)
@@ -161,6 +168,7 @@ class StableSGDRegressor(RegressorMixin, StableSGDModel):
             loss=self._make_loss(),
             max_weight=self._number("max_sample_weight"),
             assumptions=(*self._label_assumptions(), *weight_assumptions(sample_weight)),
+            slots=slots,
         )
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         return self

@@ -24,8 +24,8 @@ class RowSum:
     Guarantees
     ----------
     A row moves it by ||x|| <= r where it becomes a null, by ||x - y|| <= 2 r where it becomes
-    another. In floating point either sum is off by gamma_m n r at most (see
-    `rounding_share`), which is counted twice.
+    another, and m rows of one unit by m times that. In floating point either sum is off by
+    gamma_m n r at most (see `rounding_share`), which is counted twice.
 
     Examples
     --------
@@ -40,12 +40,13 @@ class RowSum:
     n_features: int
     row_norm: float
     neighbours: Neighbours
+    rows_per_unit: int = 1
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """How far one row moves the computed sum."""
+        """How far the rows of one unit move the computed sum."""
         error = self.n_samples * rounding_share(self.n_samples)
-        moved = _DISTANCES[self.neighbours] + 2 * error
+        moved = self.rows_per_unit * _DISTANCES[self.neighbours] + 2 * error
         return Sensitivity(moved * self.row_norm * _ROUNDED_UP, "l2", self.neighbours)
 
     def vector(self, blocks: Iterator[Array]) -> Array:

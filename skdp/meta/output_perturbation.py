@@ -13,6 +13,7 @@ from skdp._admission import (
     fit_context,
 )
 from skdp._estimator import PrivateEstimator
+from skdp._groups import GROUP_CONSTRAINTS, GroupedRowsMixin
 from skdp._random import NumpyGenerator
 from skdp.exceptions import UnknownStabilityError
 from skdp.linear_model.output_perturbed import SCALE, released_once
@@ -39,6 +40,7 @@ class StabilityOutputPerturbation(
     PlannedReleaseMixin,
     HiddenWeightsMixin,
     ThresholdedWeightsMixin,
+    GroupedRowsMixin,
     PrivateEstimator,
 ):
     r"""Release a model of scikit-learn with noise that hides any one row.
@@ -88,6 +90,13 @@ class StabilityOutputPerturbation(
         Attributes that hold the parameters of a fitted model, where these are not ``coef_`` and
         ``intercept_`` or ``coefs_`` and ``intercepts_``; refused without declared `stability`.
         Its predictions may need no other result of the fit.
+    max_rows_per_group : int or None, default=None
+        None protects single rows. Otherwise the unit is a group of rows, such as all those of one
+        person, named by ``fit(groups=)``: each adds its first so many rows. The n of the wrapped
+        model's objective is then the number of groups times this.
+    n_groups : int or None, default=None
+        Declared number of groups, public; a group without rows counts. None takes it from
+        `groups` and lists this among the assumptions.
     ledger : Ledger or None, default=None
         Where each fit spends before it solves, such as an
         :class:`~skdp.privacy.InMemoryLedger`; every fit spends again.
@@ -177,6 +186,7 @@ class StabilityOutputPerturbation(
         "threshold": [None, StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "certify": ["boolean"],
         "parameters": [tuple, list, None],
+        **GROUP_CONSTRAINTS,
         "ledger": [None, HasMethods("spend")],
         "random_state": ["random_state", NumpyGenerator],
     }
@@ -195,6 +205,8 @@ class StabilityOutputPerturbation(
         threshold=None,
         certify=True,
         parameters=None,
+        max_rows_per_group=None,
+        n_groups=None,
         ledger=None,
         random_state=None,
     ):
@@ -209,13 +221,15 @@ class StabilityOutputPerturbation(
         self.threshold = threshold
         self.certify = certify
         self.parameters = parameters
+        self.max_rows_per_group = max_rows_per_group
+        self.n_groups = n_groups
         self.ledger = ledger
         self.random_state = random_state
 
     # ------------------------------------------------------------------------------------- fit
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X=None, y=None):
+    def fit(self, X=None, y=None, groups=None):
         """Fit on private data, or take a fitted model; spend the budget and release.
 
         Parameters
@@ -224,6 +238,8 @@ class StabilityOutputPerturbation(
             Rows. None releases a model that is fitted already and reads no data.
         y : array-like of shape (n_samples,), default=None
             Labels.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, all integers or all strings; with `max_rows_per_group` only.
 
         Returns
         -------
@@ -235,7 +251,7 @@ class StabilityOutputPerturbation(
         refuse_hidden_state(self._model)
         check_parameters(self._model)
         self._refuse_unused()
-        release = self._release(X, y)
+        release = self._release(X, y, groups)
         refuse_fixed_weights(unfitted_twin(self._model))
         release.require_use(getattr(self, "n_features_in_", None))
         mechanism = NOISE_RULES[self.noise](release.sensitivity, self._budget(), release.size)
@@ -247,11 +263,11 @@ class StabilityOutputPerturbation(
             release.sensitivity,
             (*self._label_assumptions(release), *release.assumptions),
             verified=release.verified,
+            unit=self._unit_facts(release.slots),
         )
-        self._warn_of_large_delta(self._n_records(X), stacklevel=4)
+        self._warn_of_large_delta(self._n_records(X, release.slots), stacklevel=4)
         rng = self._random_source(stacklevel=4)
-        if self.ledger is not None:
-            self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
+        self._spend(statement)
         released = np.asarray(mechanism.release(release.parameters(), rng))
         # From here on nothing but what was released.
         self._mechanism, self.privacy_, self.threshold_ = mechanism, statement, rule.value
@@ -269,8 +285,10 @@ class StabilityOutputPerturbation(
             )
         return WeightThreshold()
 
-    def _n_records(self, X):
-        """Return the public number of rows; None where a frozen model's was not declared."""
+    def _n_records(self, X, slots):
+        """Return the public number of units; None where a frozen model's was not declared."""
+        if slots is not None:
+            return slots.n_groups
         if X is not None:
             return X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))
         return None if self.n_samples is None else self._number("n_samples")
@@ -301,7 +319,7 @@ class StabilityOutputPerturbation(
         Parameters
         ----------
         n_samples : int
-            Number of rows.
+            Number of rows; with `max_rows_per_group`, the number of groups times that.
         n_features : int, default=None
             Number of columns; None is that of the fitted model, or 1.
         n_classes : int, default=2
@@ -326,7 +344,8 @@ class StabilityOutputPerturbation(
         if n_features is None:
             n_features = getattr(self, "n_features_in_", getattr(model, "n_features_in_", 1))
         reading = read_model(model, self._facts(n_classes if is_classifier(model) else None))
-        domain = self._domain(reading, (n_samples, n_features), None)
+        per_unit = 1 if self.max_rows_per_group is None else int(self.max_rows_per_group)
+        domain = self._domain(reading, (n_samples, n_features), None, per_unit)
         return forecast(reading, domain, self._budget(), NOISE_RULES[self.noise])
 
     def __sklearn_tags__(self):

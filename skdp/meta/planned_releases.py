@@ -34,13 +34,25 @@ from skdp.stability.wrapped import WrappedPlan
 class PlannedReleaseMixin:
     """Admission of the data, and the choice of a `Release` by what is wrapped and declared."""
 
-    def _release(self, X, y):
+    def _release(self, X, y, groups):
         """Plan the release; refuse what cannot be released."""
+        if X is None or self.stability != "auto":
+            self._refuse_groups(groups)
         if X is None:
             return self._frozen()
-        if self.stability == "auto":
-            return self._minimiser(*self._admit(X, y))
-        return self._own_fit(*self._admit(X, y))
+        if self.stability != "auto":
+            return self._own_fit(*self._admit(X, y))
+        X, classes, targets = self._admit(X, y)
+        return self._minimiser(X, classes, targets, self._slots(groups, X.shape[0]))
+
+    def _refuse_groups(self, groups):
+        if groups is not None or self.max_rows_per_group is not None or self.n_groups is not None:
+            raise ValueError(
+                "Groups are protected where a registered model is fitted here: stability='auto' "
+                "and fit(X, y, groups=...). For a fitted model, or one of declared stability, "
+                "declare how far a whole group moves it, and leave max_rows_per_group, n_groups "
+                "and groups out."
+            )
 
     def _admit(self, X, y):
         X, y = admit_training(self, X, y, y_numeric=not is_classifier(self._model))
@@ -57,28 +69,35 @@ class PlannedReleaseMixin:
             y = np.clip(y, -y_bound, y_bound)
         return X, None, y
 
-    def _minimiser(self, X, classes, targets):
+    def _minimiser(self, X, classes, targets, slots):
         """Plan the certified minimiser of a registered model's objective."""
         model = self._model
         record = record_for(model)
         reading = record.reading(model, self._facts(None if classes is None else len(classes)))
-        domain = self._domain(reading, X.shape, classes)
+        if slots is not None and self.n_samples is not None:
+            raise ValueError(
+                "n_samples counts the rows that a frozen model was fitted to; of groups, n_groups "
+                "is public. Leave n_samples None."
+            )
+        n_rows, per_unit = (X.shape[0], 1) if slots is None else (slots.n_slots, slots.per_group)
+        domain = self._domain(reading, (n_rows, X.shape[1]), classes, per_unit)
         if not self.certify:
             record.refuse_own_solver(model)
         plan = WrappedPlan.for_reading(reading, domain)
-        return MinimiserRelease(model, classes, plan, domain.row_norm, X, targets)
+        return MinimiserRelease(model, classes, plan, domain.row_norm, X, targets, slots)
 
     def _facts(self, n_classes):
         y_bound = None if self.y_bound is None else self._number("y_bound")
         return Facts(n_classes=n_classes, y_bound=y_bound)
 
-    def _domain(self, reading, shape, classes):
+    def _domain(self, reading, shape, classes, rows_per_unit=1):
         return Domain(
             n_samples=int(shape[0]),
             n_features=int(shape[1]),
             row_norm=self._number("row_norm"),
             intercept_scaling=reading.constant,
             max_weight=reading.largest_weight(classes),
+            rows_per_unit=rows_per_unit,
         )
 
     def _frozen(self):

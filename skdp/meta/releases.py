@@ -15,6 +15,7 @@ from skdp.meta.parameter_vectors import (
 )
 from skdp.privacy.budget import Sensitivity
 from skdp.records import clip_rows
+from skdp.records.groups import GroupSlots
 from skdp.stability.reading import ModelReading
 from skdp.stability.selection import WeightThreshold
 from skdp.stability.wrapped import BOUND, WrappedPlan
@@ -71,6 +72,11 @@ class Release(ABC):
         """Whether the sensitivity is proved here."""
 
     @property
+    def slots(self) -> GroupSlots | None:
+        """Of the rows of groups; None where the unit is a row."""
+        return None
+
+    @property
     def classes_of(self) -> str:
         """Where the public classes come from."""
         return "y"
@@ -107,12 +113,15 @@ class MinimiserRelease(Release):
     row_norm : float
     rows, targets
         Admitted data: rows not yet clipped; places of labels, or targets.
+    slots : GroupSlots or None, default=None
+        Of the rows of groups, which then are what `plan` counts.
     """
 
     plan: WrappedPlan
     row_norm: float
     rows: Any
     targets: npt.NDArray[Any]
+    slots: GroupSlots | None = None
 
     verified = True
     assumptions = ("The parameters of the wrapped model are public.",)
@@ -138,9 +147,12 @@ class MinimiserRelease(Release):
         """A linear model of the registry predicts from what it is given."""
 
     def parameters(self) -> Array:
-        rows = clip_rows(self.rows, self.row_norm, share_index=True)
+        rows, targets, row_weights = self.rows, self.targets, None
+        if self.slots is not None:
+            rows, targets, row_weights = self.slots.data(rows, targets, None)
+        rows = clip_rows(rows, self.row_norm, share_index=True)
         weights = self.plan.reading.class_weights(self.classes)
-        return self.plan.minimisers(rows, self.targets, weights)
+        return self.plan.minimisers(rows, targets, weights, row_weights)
 
     def fill(self, onto: Any, released: Array, rule: WeightThreshold) -> None:
         domain, constant = self.plan.domain, self.plan.reading.constant

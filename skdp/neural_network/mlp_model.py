@@ -1,9 +1,9 @@
 """What the private classifier and the private regressor share."""
 
+from contextlib import contextmanager
 from numbers import Integral, Real
 
 import numpy as np
-from scipy import sparse
 
 from skdp._admission import Interval, StrOptions, admit_new_rows, admit_training
 from skdp._sgd.model import PrivateSGD
@@ -35,12 +35,18 @@ class PrivateMLP(PrivateSGD):
         "validation_data": [tuple, list, None],
     }
 
-    def _run(self, X, task, *, sampler, n_runs):
+    _held_out = None
+
+    def _run(self, shape, task, *, rows_per_group, **how):
         self._refuse_idle_validation_data()
         if self._validation_pair() is not None:
             self._validation_records(task)  # refused before anything is spent
-        how = {"is_sparse": sparse.issparse(X), "sampler": sampler, "n_runs": n_runs}
-        run = mlp_run(self, *X.shape, task.loss, **how)
+        if rows_per_group is not None and self._is_privately_validated:
+            raise ValueError(
+                "Private validation records are protected row by row, the groups of fit as wholes: "
+                "use public validation data, or leave max_rows_per_group None."
+            )
+        run = mlp_run(self, *shape, task.loss, rows_per_group=rows_per_group, **how)
         self._private_scores(run, task)  # as above
         return run
 
@@ -50,16 +56,36 @@ class PrivateMLP(PrivateSGD):
             raise ValueError(
                 "validation_data is set, but only a schedule such as ValidationDecay uses it."
             )
-        if adaptive and self._validation_pair() is None:
+        if self._held_out is not None and not self._is_privately_validated:
             raise ValueError(
-                f"{type(self.noise_schedule).__name__} needs validation rows: pass it X_val and "
-                "y_val, or set validation_data=(X_val, y_val)."
+                "fit was given X_val and y_val, which only ValidationDecay(private=True) uses."
             )
-        if adaptive and self.noise_schedule.private and not hasattr(self, "_hits"):
+        if self._is_privately_validated and not hasattr(self, "_hits"):
             raise ValueError(
                 "Private validation data needs a classifier: what one record adds to a score of "
                 "real-valued predictions has no bound."
             )
+        if adaptive and self._validation_pair() is None:
+            raise ValueError(
+                f"{type(self.noise_schedule).__name__} needs validation rows: pass private ones to "
+                "fit(X, y, X_val=..., y_val=...), and set validation_data=(X_val, y_val) to public "
+                "ones or pass these to the schedule."
+            )
+
+    @property
+    def _is_privately_validated(self):
+        return getattr(self.noise_schedule, "private", False)
+
+    @contextmanager
+    def _validated_on(self, X_val, y_val):
+        """Hold private rows for the time of one fit: parameters are printed, saved and copied."""
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val belong together: pass both to fit.")
+        self._held_out = None if X_val is None else (X_val, y_val)
+        try:
+            yield
+        finally:
+            del self._held_out
 
     def _refuse_other_storage(self, run, is_sparse):
         if is_sparse and run.centre is not None:
@@ -69,9 +95,16 @@ class PrivateMLP(PrivateSGD):
             )
 
     def _validation_pair(self):
-        """Return the validation rows and labels, if given here or to the schedule."""
+        """Return the validation rows and labels; None if there are none."""
         own = tuple(getattr(self.noise_schedule, name, None) for name in ("X_val", "y_val"))
         of_schedule = None if all(part is None for part in own) else own
+        if self._is_privately_validated:
+            if self.validation_data is not None:
+                raise ValueError(
+                    "validation_data stays in the fitted model. Pass private validation records to "
+                    "fit(X, y, X_val=..., y_val=...)."
+                )
+            return self._held_out
         if self.validation_data is None:
             return of_schedule
         if of_schedule is not None:
@@ -98,11 +131,9 @@ class PrivateMLP(PrivateSGD):
         return PrivateScores.within(noise.filter, n_records, n_epochs)
 
     def _n_runs(self):
-        if getattr(self.noise_schedule, "private", False) and self.chunks == "disjoint":
+        if self._is_privately_validated:
             raise ValueError(
-                "Every chunk would ask the same private validation data once more: set "
-                "chunks='same' and n_partial_fits, which are charged, or use public validation "
-                "data."
+                "partial_fit takes no private validation records: use fit, or public ones."
             )
         return super()._n_runs()
 
@@ -144,8 +175,15 @@ class PrivateMLP(PrivateSGD):
         released = run.train(rows, task.targets, task.loss, start, rng, progress)
         return run.network.seen_from(released, -self.center_)
 
-    def _shared_assumptions(self, run):
-        shared = super()._shared_assumptions(run)
+    def _in_slots(self, run, X, task, slots):
+        """Move rows into their slots: every group then takes as many places in a batch."""
+        task = task._replace(targets=slots.column(task.targets, 1))
+        return run.over(slots), slots.table(X), task
+
+    def _shared_assumptions(self, run, slots):
+        shared = super()._shared_assumptions(run, slots)
+        if slots is not None:
+            shared = (*shared, "The order of the groups, by their first rows, is public.")
         if run.centre is None:
             return shared
         norm = f"{run.centre.total.row_norm:.6g}"

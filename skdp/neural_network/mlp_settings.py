@@ -23,10 +23,21 @@ OPTIMIZERS = ("sgd", "momentum", "adam")
 _MOST_NOISE = 0.02
 
 
-def mlp_run(model, n_records, n_features, loss, *, is_sparse=False, sampler=None, n_runs=1):
+def mlp_run(
+    model,
+    n_records,
+    n_features,
+    loss,
+    *,
+    is_sparse=False,
+    sampler=None,
+    n_runs=1,
+    rows_per_group=None,
+):
     """Return the calibrated run of a network for data of this public shape.
 
-    Everything here follows from parameters and public facts; what has no theorem is refused.
+    With `rows_per_group`, a record is a group of so many rows at most. Everything here follows from
+    parameters and public facts; what has no theorem is refused.
     """
     refuse_idle_batch_size(model)
     network = network_of(model, n_features, loss.n_outputs)
@@ -43,7 +54,7 @@ def mlp_run(model, n_records, n_features, loss, *, is_sparse=False, sampler=None
             amplified=model.sampling not in UNAMPLIFIED,
         )
 
-    sampler, facts = sampler_and_facts(model, facts_of, n_records, sampler)
+    sampler, facts = sampler_and_facts(model, facts_of, n_records, sampler, rows_per_group)
     _refuse_private_size(sampler)
     auto = model.max_grad_norm == "auto"
     clip = facts.max_grad_norm() if auto else model._number("max_grad_norm")
@@ -87,7 +98,9 @@ def _centre(model, sampler, n_features, is_sparse):
             "has no place. Set center=None."
         )
     norm = math.sqrt(n_features) if model.center_norm is None else model._number("center_norm")
-    total = RowSum(sampler.public_size, n_features, norm, sampler.neighbours)
+    per_unit = sampler.rows_per_unit
+    n_rows = sampler.public_size * per_unit
+    total = RowSum(n_rows, n_features, norm, sampler.neighbours, per_unit)
     if model.center == "auto" and not _is_cheap(total, model._budget()):
         return _no_centre(model)
     return Centre.planned(total, model._budget())

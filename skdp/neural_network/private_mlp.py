@@ -80,9 +80,9 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         Euclidean norm to which rows are clipped for the centre, and for nothing else; None is
         sqrt(n_features), the longest that rows in [-1, 1] can be.
     validation_data : tuple (X_val, y_val) or None, default=None
-        Records and labels, for a schedule that depends on the accuracy on them
-        (:class:`~skdp.training.ValidationDecay`, which takes them as public or private); the last
-        iterate is returned then.
+        *Public* records and labels, for a schedule that depends on the accuracy on them
+        (:class:`~skdp.training.ValidationDecay`); the last iterate is returned then. Private ones
+        are arguments of `fit`.
     classes : array-like, default=None
         The public set of classes. None takes it from y and lists this among the assumptions.
     chunks : {"disjoint", "same"}, default="disjoint"
@@ -91,6 +91,13 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         records, and `n_partial_fits` calls share the budget.
     n_partial_fits : int, default=1
         Number of calls that ``chunks="same"`` declares beforehand.
+    max_rows_per_group : int or None, default=None
+        None protects single rows. Otherwise the unit is a group of rows, such as all those of one
+        person, named by ``fit(groups=)``: each adds its first so many rows. Then groups are
+        sampled in place of records, and `batch_size` counts groups.
+    n_groups : int or None, default=None
+        Declared number of groups, public; a group without rows counts. None takes it from
+        `groups` and lists this among the assumptions.
     ledger : Ledger or None, default=None
         Where each fit spends before it reads the data.
     random_state : None, int, RandomState or Generator, default=None
@@ -124,8 +131,8 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
     n_steps_ : int
         Number of steps of one run.
     validation_scores_, noise_multipliers_ : tuple of float
-        Accuracy on `validation_data`, noisy where that is private, and noise multiplier of each
-        epoch, if it is set.
+        Accuracy on validation records, noisy where these are private, and noise multiplier of each
+        epoch, under a schedule that depends on it.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -199,6 +206,8 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         classes=None,
         chunks="disjoint",
         n_partial_fits=1,
+        max_rows_per_group=None,
+        n_groups=None,
         ledger=None,
         random_state=None,
         verbose=0,
@@ -223,12 +232,14 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         self.classes = classes
         self.chunks = chunks
         self.n_partial_fits = n_partial_fits
+        self.max_rows_per_group = max_rows_per_group
+        self.n_groups = n_groups
         self.ledger = ledger
         self.random_state = random_state
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, blocks=None):
+    def fit(self, X, y, blocks=None, groups=None, *, X_val=None, y_val=None):
         """Train on private data, spend the budget and release the model.
 
         Parameters
@@ -240,13 +251,21 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         blocks : array-like of shape (n_samples,), default=None
             The public block of each row (a user group, a source). Blocks take turns, one a step,
             and a row pays for the turns of its own block alone; there is no sampling then.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, all integers or all strings; with `max_rows_per_group` only.
+        X_val : array-like of shape (n_validation, n_features), default=None
+            Private rows that are not among those of X, for
+            ``noise_schedule=ValidationDecay(private=True)`` only. They are not kept.
+        y_val : array-like of shape (n_validation,), default=None
+            Their labels.
 
         Returns
         -------
         self
             The released model; earlier calls of `fit` and `partial_fit` are forgotten.
         """
-        self._fit(X, y, blocks)
+        with self._validated_on(X_val, y_val):
+            self._fit(X, y, blocks, groups)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)

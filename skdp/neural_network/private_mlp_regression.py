@@ -31,7 +31,7 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
     epsilon, delta, n_epochs, batch_size, sampling, max_grad_norm, noise_schedule, optimizer
         As for the classifier; `max_grad_norm` refers to labels divided by `y_bound`.
     learning_rate, momentum, alpha, average, center, center_norm, validation_data, chunks,
-    n_partial_fits, ledger
+    n_partial_fits, max_rows_per_group, n_groups, ledger
         As for the classifier, with the coefficient of determination as the score.
     random_state, verbose
         As for the classifier.
@@ -110,6 +110,8 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         validation_data=None,
         chunks="disjoint",
         n_partial_fits=1,
+        max_rows_per_group=None,
+        n_groups=None,
         ledger=None,
         random_state=None,
         verbose=0,
@@ -134,12 +136,14 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         self.validation_data = validation_data
         self.chunks = chunks
         self.n_partial_fits = n_partial_fits
+        self.max_rows_per_group = max_rows_per_group
+        self.n_groups = n_groups
         self.ledger = ledger
         self.random_state = random_state
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, blocks=None):
+    def fit(self, X, y, blocks=None, groups=None):
         """Train on private data, spend the budget and release the model.
 
         Parameters
@@ -151,13 +155,15 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         blocks : array-like of shape (n_samples,), default=None
             The public block of each row (a user group, a source). Blocks take turns, one a step,
             and a row pays for the turns of its own block alone; there is no sampling then.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row, all integers or all strings; with `max_rows_per_group` only.
 
         Returns
         -------
         self
             The released model; earlier calls of `fit` and `partial_fit` are forgotten.
         """
-        self._fit(X, y, blocks)
+        self._fit(X, y, blocks, groups)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)

@@ -60,6 +60,16 @@ class GroupSlots:
         """Number of slots: the divisor of a mean."""
         return self.n_groups * self.per_group
 
+    @property
+    def starts(self) -> Places:
+        """Where each group's rows begin in `rows`, and where the last one's end."""
+        return np.searchsorted(self.slots, np.arange(self.n_groups + 1) * self.per_group)
+
+    @property
+    def empty(self) -> Places:
+        """The slots that no row fills."""
+        return np.flatnonzero(self.weights(None) == 0)
+
     def table(self, X: Any) -> Any:
         """Return X with its kept rows in their slots, CSR for CSR; other slots are zero."""
         if not sparse.issparse(X):
@@ -77,6 +87,12 @@ class GroupSlots:
         filled = np.full(self.n_slots, empty, dtype=values.dtype)
         filled[self.slots] = values[self.rows]
         return filled
+
+    def data(
+        self, X: Any, targets: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None
+    ) -> tuple[Any, npt.NDArray[Any], npt.NDArray[np.float64]]:
+        """Return rows, targets and weights slot by slot; empty ones have target 1, weight 0."""
+        return self.table(X), self.column(targets, 1), self.weights(weights)
 
     def weights(self, weights: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64]:
         """Return one weight a slot, 0 where no row is; None stands for ones."""

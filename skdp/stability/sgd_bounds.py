@@ -26,6 +26,9 @@ of slopes, at right angles to their difference: sqrt((s + B)^2 + c^2) <= sqrt(s^
 the two apart (Bassily, Feldman, Guzman and Talwar 2020, Theorem 3.1, with better constants),
 
     s_t <= c_t^2 (s_(t-1) + (eta_t rho W kappa)^2),   Delta <= sqrt(s) + (the sum above).
+
+*Units of m rows.* Replacing them one after the other passes through m - 1 further data sets of the
+same size, so that the outcome moves by at most m times as much.
 """
 
 import math
@@ -69,6 +72,8 @@ def theorem_of(run: StableRun) -> str:
 def sgd_sensitivity(run: StableRun) -> Sensitivity:
     """Return the L2 sensitivity of the outcome of a run, replace-one, rounding included.
 
+    Where the domain says that a unit has several rows, all of them are replaced.
+
     Parameters
     ----------
     run : StableRun
@@ -103,7 +108,7 @@ def sgd_sensitivity(run: StableRun) -> Sensitivity:
     with np.errstate(all="ignore"):
         moved, radius = _moved(run)
     # Two points of a ball are no further apart than its diameter.
-    moved = min(moved, 2 * radius) * rounding_of(run.n_steps)
+    moved = min(moved, 2 * radius) * rounding_of(run.n_steps) * run.domain.rows_per_unit
     if not (moved < math.inf and radius * run.domain.kappa < _LARGEST_SCORE):
         raise ValueError(
             f"This schedule has no finite sensitivity: steps above {run.largest_step:.3g} stretch "

@@ -86,6 +86,7 @@ def planned_strong_convexity(
 
     def noise_size(l2: float) -> float:
         diameter = smooth.gradient_diameter(kappa, weight, l2)
-        return unit_size * (diameter / domain.n_samples + weight * kappa * kink) / l2
+        moved = (diameter / domain.n_samples + weight * kappa * kink) / l2
+        return unit_size * domain.rows_per_unit * moved
 
     return PlannedFit(smooth, domain, noise_size).best_strong_convexity()

@@ -71,10 +71,23 @@ class WrappedPlan:
         """Number of coefficients."""
         return size(self.reading, self.domain)
 
-    def minimisers(self, rows: Any, y: npt.NDArray[Any], class_weights: Array | None) -> Array:
-        """Return certified minimisers, shape (n_outputs, n_columns): private until released."""
+    def minimisers(
+        self,
+        rows: Any,
+        y: npt.NDArray[Any],
+        class_weights: Array | None,
+        row_weights: Array | None = None,
+    ) -> Array:
+        """Return certified minimisers, shape (n_outputs, n_columns): private until released.
+
+        `row_weights` are 1, or 0 for places of rows that nobody fills.
+        """
         parts = [
-            self._solve(InMemoryRecords(rows, targets, weights, self.reading.constant))
+            self._solve(
+                InMemoryRecords(
+                    rows, targets, _product(weights, row_weights), self.reading.constant
+                )
+            )
             for targets, weights in self._problems(y, class_weights)
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -105,6 +118,12 @@ class WrappedPlan:
             kappa=problem.kappa,
             max_weight=problem.max_weight,
         )
+
+
+def _product(weights: Array | None, others: Array | None) -> Array | None:
+    if weights is None or others is None:
+        return others if weights is None else weights
+    return weights * others
 
 
 def size(reading: ModelReading, domain: Domain) -> int:

@@ -51,6 +51,8 @@ class MlpGradients:
         Of the scores.
     network : Network
         With ``sizes[0] = n_features`` and ``sizes[-1] = loss.n_outputs``.
+    empty : ndarray of int or None, default=None
+        Records that have a place in batches and no gradient.
 
     Attributes
     ----------
@@ -73,7 +75,8 @@ class MlpGradients:
        number, which are made up for; squared norms of rows of X are summed in float64. Squares,
        factors and scaled errors are float64 from there on. The matrix product over records is in
        float64, too, where products of float32 values are exact.
-    4. So sums on the grid move by at most `max_norm` (`mlp_rounding`), in floating point.
+    4. So sums on the grid move by at most `max_norm` (`mlp_rounding`), in floating point; by at
+       most m times that where a neighbour nulls or replaces m records.
 
     A record that is added moves the places of others, which may change their bits: no guarantee
     for add-or-remove-one.
@@ -91,7 +94,14 @@ class MlpGradients:
     0.1
     """
 
-    def __init__(self, X: Any, targets: npt.ArrayLike, loss: Loss, network: Network) -> None:
+    def __init__(
+        self,
+        X: Any,
+        targets: npt.ArrayLike,
+        loss: Loss,
+        network: Network,
+        empty: Rows | None = None,
+    ) -> None:
         if X.dtype not in _HALF_ULP or X.shape[1] != network.sizes[0]:
             raise ValueError(
                 f"X must hold floats in {network.sizes[0]} columns, got {X.dtype} in {X.shape[1]}."
@@ -102,6 +112,8 @@ class MlpGradients:
         self._X, self._loss, self._network = X, loss, network
         self._targets = np.asarray(targets, dtype=X.dtype)
         self._squared_norms = _squared_norms_of_rows(X)
+        if empty is not None:
+            self._squared_norms[empty] = np.inf
         self._block = block_size(network)
         widest = max(network.sizes[1:])
         self._rounding = 1 + (widest + 16) * _HALF_ULP[X.dtype] * 2

@@ -13,7 +13,8 @@ differ by
 .. math:: L + 2 \gamma_k n L + \sqrt p\, g \le C \quad\text{for}\quad
           L = \frac{C - \sqrt p\, g}{1 + 2 \gamma_k n}
 
-and when it is replaced by :math:`2L + 2 \gamma_k n L + \sqrt p\, g \le 2C`.
+and when it is replaced by :math:`2L + 2 \gamma_k n L + \sqrt p\, g \le 2C`. For m records, m and
+2m in place of 1 and 2 before L: at most m times as much.
 """
 
 import math

@@ -1,14 +1,17 @@
 """A training run of a network."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, final
+
+import numpy as np
 
 from skdp._random import RandomSource
 from skdp.objectives.losses import Loss
+from skdp.records.groups import GroupSlots
 from skdp.training.adaptive_run import AdaptiveRun, adaptive_dpsgd
 from skdp.training.centre import Centre
-from skdp.training.gradients import Array
+from skdp.training.gradients import Array, Rows
 from skdp.training.mlp_gradients import MlpGradients, summation_depth
 from skdp.training.mlp_network import Network
 from skdp.training.mlp_rounding import refuse_coarse_sums
@@ -29,14 +32,25 @@ class MlpRun(TrainingRun):
         Shapes and activation.
     centre : Centre or None
         What is released of the rows before training.
+    empty : ndarray of int or None, default=None
+        Rows that stand for none: they have a place in batches and add nothing.
     """
 
     network: Network
     centre: Centre | None
+    empty: Rows | None = field(default=None, compare=False, repr=False)
+
+    def over(self, slots: GroupSlots) -> Self:
+        """Return the run over the table of all slots of groups.
+
+        A batch then has the same shape whatever rows a group has, and every row its place.
+        """
+        starts = np.arange(slots.n_groups + 1) * slots.per_group
+        return replace(self._over(np.arange(slots.n_slots), starts), empty=slots.empty)
 
     def refuse_inexact_sums(self) -> None:
         super().refuse_inexact_sums()
-        n_records = self.plan.sampler.public_size
+        n_records = self.plan.sampler.public_size * self.plan.sampler.rows_per_unit
         depth = summation_depth(self.network, n_records)
         coarsest = self.plan.step_at(max(self.plan.multipliers()))
         for norm, grid in coarsest.sums:
@@ -52,7 +66,7 @@ class MlpRun(TrainingRun):
         progress: Progress | None = None,
     ) -> Array:
         """Return the released parameters, flat; `start` is where to begin, None for afresh."""
-        gradients = MlpGradients(X, targets, loss, self.network)
+        gradients = MlpGradients(X, targets, loss, self.network, self.empty)
         optimizer = self.optimizer(self.descent, self._beginning(start, rng))
         return dpsgd(self.plan, gradients, optimizer, rng, progress)
 
@@ -67,7 +81,7 @@ class MlpRun(TrainingRun):
         score: Callable[[Array], float],
     ) -> AdaptiveRun:
         """Return the last iterate of a run whose noise depends on `score` of the iterates."""
-        gradients = MlpGradients(X, targets, loss, self.network)
+        gradients = MlpGradients(X, targets, loss, self.network, self.empty)
         optimizer = self.optimizer(self.descent, self._beginning(start, rng))
         return adaptive_dpsgd(self.plan, gradients, optimizer, rng, progress, score)
 

@@ -160,6 +160,7 @@ class TrainingPlan:
         """Refuse noise so small that sums on its grid would not be exact in float64."""
         private = self.sampler.neighbours is Neighbours.ADD_OR_REMOVE_ONE
         records = self.sampler.public_size * (_SPARE_RECORDS if private else 1)
+        records *= self.sampler.rows_per_unit
         for step, _ in self._phases:
             for norm, grid in step.sums:
                 if records * norm / grid > _LARGEST_SUM:
@@ -234,6 +235,5 @@ def _first_guess(shape: TrainingPlan, budget: PrivacyBudget) -> float:
         exponents = np.minimum((math.exp(log_level) * shares) ** -2.0, 600.0)
         return math.log(float(counts @ np.expm1(exponents)) / wanted)
 
-    replaced = shape.sampler.neighbours is Neighbours.REPLACE_ONE
-    level = (2 if replaced else 1) * math.exp(brentq(excess, -30.0, 30.0, xtol=1e-3))
-    return max(0.3 / float(shares.min()), level)
+    level = shape.sampler.sensitivity(1.0).value * math.exp(brentq(excess, -30.0, 30.0, xtol=1e-3))
+    return max(0.3 * shape.sampler.rows_per_unit / float(shares.min()), level)

@@ -19,6 +19,7 @@ def dpsgd(
     optimizer: Optimizer,
     rng: RandomSource,
     progress: Progress | None = None,
+    begin: Progress | None = None,
 ) -> Array:
     """Run a plan.
 
@@ -34,6 +35,8 @@ def dpsgd(
         Where batches and noise come from, each from a stream of its own.
     progress : callable, optional
         Told after each block of steps how many have been made.
+    begin : callable, optional
+        Told before each step how many have been made.
 
     Returns
     -------
@@ -52,6 +55,8 @@ def dpsgd(
     for block in plan.sampler.blocks(gradients.n_records, plan.n_steps, batches):
         for rows in block.each():
             step = next(steps)
+            if begin is not None:
+                begin(made)
             batch = Batch(gradients, optimizer.values, optimizer.scale, rows)
             optimizer.apply(step.release(batch, noise))
             made += 1

@@ -6,7 +6,9 @@ from typing import Self
 
 import numpy as np
 
-from skdp.training.gradients import Array
+from skdp.records.groups import GroupSlots
+from skdp.training.gradients import Array, Rows
+from skdp.training.grouped_sampling import SampledGroups
 from skdp.training.optimizers import Descent, Optimizer
 from skdp.training.plan import TrainingPlan
 
@@ -72,6 +74,16 @@ class TrainingRun:
         sampler = self.plan.sampler.for_records(n_records)
         n_steps = max(1, round(self.plan.n_steps / per_epoch * sampler.steps_per_epoch))
         return replace(self, plan=replace(self.plan, sampler=sampler, n_steps=n_steps))
+
+    def over(self, slots: GroupSlots) -> Self:
+        """Return the run over groups of which these rows are kept, where they lie in the table."""
+        return self._over(slots.rows, slots.starts)
+
+    def _over(self, rows: Rows, starts: Rows) -> Self:
+        if not isinstance(self.plan.sampler, SampledGroups):
+            raise TypeError("This run was planned for rows, not for groups.")
+        sampler = self.plan.sampler.over(rows, starts)
+        return replace(self, plan=replace(self.plan, sampler=sampler))
 
     def refuse_inexact_sums(self) -> None:
         """Refuse, from public facts, sums that rounding would spoil."""

@@ -64,6 +64,11 @@ class Sampler(ABC):
         """Number of records as far as it is public; the expected one where it is not."""
         return max(1, round(self.divisor * self.steps_per_epoch))
 
+    @property
+    def rows_per_unit(self) -> int:
+        """Most rows of a record: 1 unless records are groups of rows."""
+        return 1
+
     @abstractmethod
     def blocks(self, n_records: int, n_steps: int, rng: RandomSource) -> Iterator[Batches]:
         """Yield the batches of `n_steps` steps, some steps at a time."""

@@ -43,8 +43,8 @@ class ValidationDecay(NoiseSchedule):
     Parameters
     ----------
     X_val, y_val : array-like, default=None
-        Validation records and their labels, for a network; None where they are its
-        `validation_data`.
+        Public validation records and their labels, for a network; None where they are its
+        `validation_data`, or private and arguments of its `fit`.
     period : int, default=10
         Number of epochs between two checks.
     threshold : float, default=0.01
@@ -96,6 +96,10 @@ class ValidationDecay(NoiseSchedule):
         positive(factor=self.factor, head_start=self.head_start)
         if self.window > self.period:
             raise ValueError(f"window={self.window} is longer than period={self.period}.")
+        if self.private and not (self.X_val is None and self.y_val is None):
+            raise ValueError(
+                "A schedule keeps X_val and y_val: pass private ones to the fit of the network."
+            )
         if self.factor > 1:
             raise ValueError(f"factor must be in (0, 1], got {self.factor!r}.")
 

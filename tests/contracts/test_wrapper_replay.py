@@ -163,7 +163,7 @@ class TestPlantedBugs:
     def test_an_unpenalised_intercept(self, monkeypatch):
         """A minimiser whose intercept is free, under the bound of one whose is not."""
 
-        def own(self, rows, targets, class_weights):
+        def own(self, rows, targets, class_weights, row_weights):
             model = LogisticRegression(C=10.0, tol=1e-10, max_iter=10_000).fit(rows, targets)
             return np.column_stack((model.coef_, model.intercept_))
 
