@@ -1,15 +1,27 @@
 """Candidates of a private search: checked, given a budget, tried on stand-in rows."""
 
 import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Normalizer
 
 from skdp._estimator import PrivateEstimator
+from skdp.exceptions import PrivacyError
+from skdp.model_selection.rehearsal import RehearsalLedger, Spent
 
-__all__ = ["Candidates", "stand_in"]
+__all__ = [
+    "Candidates",
+    "Tried",
+    "declared_groups",
+    "private_steps",
+    "quiet",
+    "refuse_inadmissible",
+    "vouched_for",
+]
 
 #: What the search itself decides, or would spend or tell beside it.
 _RESERVED = {
@@ -18,6 +30,7 @@ _RESERVED = {
     "epsilon": "the search divides its own",
     "ledger": "the search spends once, for all fits",
     "memory": "it would keep private rows on a disk",
+    "n_groups": "the search counts the groups of each part",
     "n_jobs": "the search runs the fits",
     "neighbours": "all fits share one relation",
     "random_state": "it would repeat noise",
@@ -25,6 +38,34 @@ _RESERVED = {
     "verbose": "it would show fits that are not released",
     "warm_start": "fits have to be independent",
 }
+
+
+class Tried(NamedTuple):
+    """A candidate that was fitted on stand-in rows: a function of public facts and noise."""
+
+    model: Any
+    statements: list[Any]
+
+    @property
+    def event(self):
+        """What a fit is."""
+        from dp_accounting import dp_event
+
+        events = [statement.event for statement in self.statements]
+        return events[0] if len(events) == 1 else dp_event.ComposedDpEvent(events)
+
+    def keeps(self, budget):
+        """Whether the fit spent no more than its share."""
+        asked = [statement.budget for statement in self.statements]
+        room = 1 + 1e-9
+        if (
+            sum(part.epsilon for part in asked) <= budget.epsilon * room
+            and sum(part.delta for part in asked) <= budget.delta * room
+        ):
+            return True
+        from skdp.privacy.accounting import epsilon_of
+
+        return epsilon_of(self.event, budget.delta) <= budget.epsilon * room
 
 
 class Candidates:
@@ -38,6 +79,10 @@ class Candidates:
         One for each candidate; public.
     classes : ndarray or None
         Of a classifier.
+    n_groups : int or None
+        Number of groups of a fit, where these are protected.
+    seed : int or None, default=None
+        Of the fits on stand-in rows, for tests.
 
     Raises
     ------
@@ -45,12 +90,14 @@ class Candidates:
         If a candidate is not private or a parameter is the search's own affair.
     """
 
-    def __init__(self, estimator, params, classes):
+    def __init__(self, estimator, params, classes, n_groups, seed=None):
         if not params:
             raise ValueError("There is no candidate: the grid is empty.")
         self.params = params
         self._estimator = estimator
         self._classes = classes
+        self._n_groups = n_groups
+        self._seed = seed
         self.models = [self._candidate(chosen) for chosen in params]
 
     def _candidate(self, chosen):
@@ -59,56 +106,79 @@ class Candidates:
             if last in _RESERVED:
                 raise ValueError(f"{name!r} cannot be searched: {_RESERVED[last]}.")
         model = clone(self._estimator).set_params(**clone(chosen, safe=False))
-        steps = private_steps(model)
-        for step in steps:
-            if hasattr(step, "classes") and self._classes is not None:
-                step.set_params(classes=list(self._classes))
-            step.set_params(ledger=None, random_state=None)
-            if "warm_start" in step.get_params():
-                step.set_params(warm_start=False)
-            if "verbose" in step.get_params():
-                step.set_params(verbose=0)
+        for step in private_steps(model):
+            self._prepare(step)
+        for spender in _spenders(model):
+            spender.set_params(ledger=None)
         return model
+
+    def _prepare(self, step):
+        names = step.get_params(deep=False)
+        fixed = {"ledger": None, "random_state": None, "warm_start": False, "verbose": 0}
+        if self._classes is not None:
+            fixed["classes"] = list(self._classes)
+        if names.get("max_rows_per_group") is not None:
+            fixed["n_groups"] = self._n_groups
+        step.set_params(**{name: value for name, value in fixed.items() if name in names})
+
+    @property
+    def rows_per_group(self):
+        """Most rows that any fit takes of a group; 1 where rows are the unit."""
+        steps = (step for model in self.models for step in private_steps(model))
+        return max(int(getattr(step, "max_rows_per_group", None) or 1) for step in steps)
 
     def with_budget(self, budget):
         """Give every fit this (epsilon, delta), in equal shares where a pipeline has several."""
         for model in self.models:
-            steps = private_steps(model)
-            for step in steps:
-                step.set_params(epsilon=budget.epsilon / len(steps))
-                if "delta" in step.get_params():
-                    step.set_params(delta=budget.delta / len(steps))
+            spenders = _spenders(model)
+            for spender in spenders:
+                spender.set_params(epsilon=budget.epsilon / len(spenders))
+                if "delta" in spender.get_params():
+                    spender.set_params(delta=budget.delta / len(spenders))
 
-    def tried(self, X, y):
-        """Fit each candidate on stand-in rows: whatever would be refused later is refused here.
+    def rehearsed(self, stand_in):
+        """Return the event of each candidate's fit, which is not run where that is enough."""
+        return [self._fit(m, stand_in, stops=not _is_pipeline(m)).event for m in self.models]
 
-        Returns
-        -------
-        models : list of estimators
-            Fitted, each a function of public facts and noise.
-        neighbours : Neighbours
-            The relation that all share.
-        """
-        models = [clone(model).fit(X, y) for model in self.models]
-        relations = {step.privacy_.neighbours for m in models for step in private_steps(m)}
+    def tried(self, stand_in):
+        """Fit each candidate on stand-in rows: whatever would be refused later is refused here."""
+        tried = [self._fit(model, stand_in, stops=False) for model in self.models]
+        relations = {statement.neighbours for one in tried for statement in one.statements}
         if len(relations) > 1:
             names = ", ".join(sorted(relation.value for relation in relations))
             raise ValueError(f"The fits differ in their neighbouring relation ({names}).")
-        return models, relations.pop()
+        return tried
+
+    def _fit(self, model, stand_in, *, stops):
+        ledger, model = RehearsalLedger(stops=stops), clone(model)
+        spenders = _spenders(model)
+        for spender in spenders:
+            spender.set_params(ledger=ledger)
+        for i, step in enumerate(private_steps(model)):
+            step.set_params(random_state=None if self._seed is None else self._seed + i)
+        try:
+            with quiet():
+                model.fit(stand_in.X, stand_in.y, **stand_in.metadata)
+        except Spent:
+            pass
+        for spender in spenders:
+            spender.set_params(ledger=None)
+        if len(ledger.statements) != len(private_steps(model)):
+            raise PrivacyError("A private step spent nothing, or more than once.")
+        return Tried(model, ledger.statements)
 
 
 def private_steps(model):
     """Return the steps that spend a budget, or refuse a model that is not private."""
-    if isinstance(model, Pipeline) and not isinstance(model, PrivateEstimator):
-        from skdp.pipeline.walk import check_private_pipeline
-
-        found = check_private_pipeline(model).private
+    if _is_pipeline(model):
+        found = _check(model).private
         steps = [step for _, step in model.steps if isinstance(step, PrivateEstimator)]
         if len(found) != len(steps):
             raise TypeError(
                 "A private step within another step cannot be searched. Put private steps in the "
                 "pipeline itself."
             )
+        _refuse_partial_maps(model)
     else:
         steps = [model] if isinstance(model, PrivateEstimator) else []
     if not steps or not all(map(_is_ours, steps)):
@@ -116,8 +186,8 @@ def private_steps(model):
             f"{type(model).__name__} is not a private estimator of skdp, nor a pipeline in which "
             "one is a step: each of its fits would publish what it learned."
         )
-    if any(hasattr(step, "held_out") for step in steps):
-        raise TypeError("A search within a search is not supported.")
+    for step in steps:
+        _refuse_unsearchable(step)
     if is_classifier(steps[-1]) and not hasattr(steps[-1], "classes"):
         raise TypeError(
             f"{type(steps[-1]).__name__} takes no classes, so that a part of the rows in which one "
@@ -126,23 +196,99 @@ def private_steps(model):
     return steps
 
 
+def _refuse_partial_maps(pipeline):
+    """Refuse steps that may turn what a private step made into something a later one refuses.
+
+    A trial that failed for one row would tell of it with certainty. Steps before the first private
+    one are tried on the rows before anything is spent; those of skdp return finite numbers.
+    """
+    steps = iter(pipeline.steps)
+    for _, step in steps:
+        if isinstance(step, PrivateEstimator):
+            break
+    for name, step in steps:
+        is_total = step in (None, "passthrough") or type(step) is Normalizer
+        if not (is_total or type(step).__module__.startswith("skdp.")):
+            raise TypeError(
+                f"Step {name!r} ({type(step).__name__}) comes after a private step and might make "
+                "numbers of some rows that are not finite, so that a trial would fail for these "
+                "rows. Put it before the first private step."
+            )
+
+
+def vouched_for(model):
+    """Return what a statement must say of steps that learn nothing by somebody's word."""
+    return _check(model).assumptions if _is_pipeline(model) else ()
+
+
+def declared_groups(estimator):
+    """Return the number of groups that was declared, or None."""
+    counts = {getattr(step, "n_groups", None) for step in private_steps(estimator)} - {None}
+    if len(counts) > 1:
+        raise ValueError("The steps declare different numbers of groups. Declare one n_groups.")
+    return int(counts.pop()) if counts else None
+
+
+def refuse_inadmissible(plan, rows):
+    """Refuse rows that a fit or a score would refuse later, when the budget was spent.
+
+    Steps before the first private one learn nothing from rows, so that those of the stand-in
+    candidates do what those of the trials will.
+    """
+    for part in plan.parts.training:
+        rows.metadata.refuse_unusable(rows.units.rows(part))
+    for one in plan.offer.tried:
+        before = _before_private(one.model)
+        if before is not None and not _all_finite(before.transform(rows.X)):
+            raise ValueError(
+                "A step before the first private one returns values that are no finite numbers "
+                "for some rows. Clip or map them to a declared range there."
+            )
+
+
+def _before_private(model):
+    if not _is_pipeline(model):
+        return None
+    first = next(i for i, (_, step) in enumerate(model.steps) if isinstance(step, PrivateEstimator))
+    return Pipeline(model.steps[:first]) if first else None
+
+
+def _all_finite(values):
+    try:
+        entries = values.data if sparse.issparse(values) else np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return bool(np.isfinite(entries).all())
+
+
+def _spenders(model):
+    """Return those that have a budget and a ledger of their own: a pipeline, or its steps."""
+    return [model] if hasattr(model, "ledger") else private_steps(model)
+
+
+def _is_pipeline(model):
+    return isinstance(model, Pipeline)
+
+
+def _check(pipeline):
+    from skdp.pipeline.walk import check_private_pipeline
+
+    return check_private_pipeline(pipeline, public=getattr(pipeline, "public", ()))
+
+
+def _refuse_unsearchable(step):
+    if hasattr(step, "held_out"):
+        raise TypeError("A search within a search is not supported.")
+    if getattr(getattr(step, "noise_schedule", None), "private", False):
+        raise ValueError(
+            "Every fit of a search would ask the same private validation records: use public ones, "
+            "or a schedule that is fixed beforehand."
+        )
+
+
 def _is_ours(step):
     """A subclass may do anything with the rows."""
     return type(step).__module__.startswith("skdp.") and hasattr(step, "epsilon")
-
-
-def stand_in(X, classes, n):
-    """Return n rows of zeros with the columns and storage of X, and labels that hold each class."""
-    if hasattr(X, "columns"):
-        import pandas as pd
-
-        rows = pd.DataFrame(np.zeros((n, X.shape[1])), columns=X.columns)
-    elif sparse.issparse(X):
-        rows = sparse.csr_array((n, X.shape[1]), dtype=X.dtype)
-        rows = rows if isinstance(X, sparse.sparray) else sparse.csr_matrix(rows)
-    else:
-        rows = np.zeros((n, X.shape[1]), dtype=X.dtype)
-    return rows, np.zeros(n) if classes is None else classes[np.arange(n) % len(classes)]
 
 
 def quiet():

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 
 from skdp._admission import (
@@ -19,8 +20,17 @@ from skdp._admission import (
 )
 from skdp._estimator import PrivateEstimator
 from skdp._random import NumpyGenerator
-from skdp.model_selection.candidates import Candidates, private_steps, quiet, stand_in
-from skdp.model_selection.strategies import ExponentialChoice, Plan, RandomTrials
+from skdp.model_selection.candidates import (
+    Candidates,
+    declared_groups,
+    private_steps,
+    refuse_inadmissible,
+    vouched_for,
+)
+from skdp.model_selection.metadata import Metadata, Units, routed
+from skdp.model_selection.plan import Parts, Plan, Rows
+from skdp.model_selection.rehearsal import StandIn
+from skdp.model_selection.strategies import ExponentialChoice, RandomTrials
 from skdp.privacy import Neighbours, PrivacyStatement
 from skdp.privacy.statement import noise_source
 from skdp.privacy.trial_laws import TrialLaw
@@ -34,6 +44,23 @@ def _has(name):
     return lambda search: hasattr(getattr(search, "best_estimator_", search.estimator), name)
 
 
+def _relation(offer, unit):
+    """Return the relation that all fits share, or refuse."""
+    statements = [statement for one in offer.tried for statement in one.statements]
+    relation = statements[0].neighbours
+    if relation is Neighbours.ADD_OR_REMOVE_ONE:
+        raise ValueError(
+            "Rows are split by their place, so that their number has to be public: choose "
+            "estimators of relation replace-one or zero-out."
+        )
+    if any(statement.unit != unit for statement in statements):
+        raise ValueError(
+            f"Fits protect rows, or groups of them, and not all the same: the unit here is a {unit}"
+            ". Pass groups= to every private step, or to none."
+        )
+    return relation
+
+
 class _PrivateSearch(MetaEstimatorMixin, PrivateEstimator):
     """What both searches share: plan, spend once, run, release the winner."""
 
@@ -43,7 +70,7 @@ class _PrivateSearch(MetaEstimatorMixin, PrivateEstimator):
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "n_trials": [Interval(Real, 1, 1e4, closed="right")],
-        "trials": [StrOptions(set(_SHAPES))],
+        "trials": [StrOptions({"auto", *_SHAPES})],
         "held_out": [Interval(Real, 0, 1, closed="neither")],
         "error_bound": [Interval(Real, 0, None, closed="neither")],
         "n_jobs": [None, Integral],
@@ -53,7 +80,7 @@ class _PrivateSearch(MetaEstimatorMixin, PrivateEstimator):
     }
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, **params):
         """Spend once, fit candidates, release the winner.
 
         Parameters
@@ -62,6 +89,10 @@ class _PrivateSearch(MetaEstimatorMixin, PrivateEstimator):
             Private rows.
         y : array-like of shape (n_samples,)
             Private labels or numbers.
+        **params : dict
+            `sample_weight` and `groups`, as :class:`sklearn.model_selection.GridSearchCV` passes
+            them on: by their names to an estimator, as ``step__groups`` to a pipeline, or by
+            metadata routing where that is enabled. Weights count in fits, not in scores.
 
         Returns
         -------
@@ -75,95 +106,98 @@ class _PrivateSearch(MetaEstimatorMixin, PrivateEstimator):
         if classifies:
             classes, places = admit_labels(y, self._declared_classes())
             y = classes[places]
+        metadata = Metadata.admit(routed(self, params), X)
         if index is not None:
             import pandas as pd
 
             X = pd.DataFrame(X, columns=index)
         rng = self._random_source(stacklevel=4)
         strategy = self._strategy()
-        candidates, plan = self._plan(X, classes, strategy, rng)
-        statement = self._statement(strategy, plan)
-        self._warn_of_large_delta(X.shape[0], stacklevel=4)
-        if self.ledger is not None:
-            self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
-        self._store(strategy.run(plan, (X, y), rng), candidates, statement, classes)
+        candidates, plan, units = self._plan(X, classes, metadata, strategy, rng)
+        rows = Rows(X, y, metadata, units)
+        refuse_inadmissible(plan, rows)
+        statement = self._statement(strategy, plan, units)
+        self._warn_of_large_delta(units.n, stacklevel=4)
+        self._spend(statement)
+        self._store(strategy.run(plan, rows, rng), candidates, statement, classes)
         return self
+
+    def get_metadata_routing(self):
+        """Return where metadata goes: to the fits of the estimator."""
+        fits = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=fits)
 
     def _strategy(self):
         if self.strategy == "exponential":
             return ExponentialChoice()
-        return RandomTrials(TrialLaw(self._number("n_trials"), _SHAPES[self.trials]))
+        trials = self.trials
+        if trials == "auto":
+            trials = "poisson" if self._number("delta") > 0 else "logarithmic"
+        return RandomTrials(TrialLaw(self._number("n_trials"), _SHAPES[trials]))
 
     def _declared_classes(self):
         steps = private_steps(self.estimator)
         return getattr(steps[-1], "classes", None)
 
-    def _plan(self, X, classes, strategy, rng):
+    def _plan(self, X, classes, metadata, strategy, rng):
         """Fix everything from public facts; every candidate is tried on rows of zeros."""
-        candidates = Candidates(self.estimator, self._params(rng), classes)
-        n, n_candidates = X.shape[0], len(candidates.models)
+        params = self._params(rng)
+        n = metadata.n_units(X.shape[0], declared_groups(self.estimator))
         n_held_out = max(1, round(self._number("held_out") * n))
-        n_training = strategy.n_training(n, n_held_out, n_candidates)
+        n_training = strategy.n_training(n, n_held_out, max(1, len(params)))
         if n_training < 2:
             raise ValueError(
-                f"n_samples={n} rows leave {n_training} for each fit; at least 2 are needed. Take "
-                "fewer candidates, hold out less, or choose strategy='random'."
+                f"n_samples={n} rows or groups leave {n_training} for each fit; at least 2 are "
+                "needed. Take fewer candidates, hold out less, or choose strategy='random'."
             )
-        trial = strategy.fit_budget(self._budget(), n_candidates)
-        candidates.with_budget(trial)
-        with quiet():
-            stand_ins, neighbours = candidates.tried(*stand_in(X, classes, n_training))
-        if neighbours is Neighbours.ADD_OR_REMOVE_ONE:
-            raise ValueError(
-                "Rows are split by their place, so that their number has to be public: choose "
-                "estimators of relation replace-one or zero-out."
-            )
-        points = self._absolute_points() if classes is None else np.equal
+        seed = int(rng.words(1)[0] >> 33) if rng.seeded else None
+        candidates = Candidates(self.estimator, params, classes, n_training, seed)
+        units = Units.of(n, metadata, candidates.rows_per_group)
+        stand_in = StandIn.of(X, classes, n_training, metadata)
+        offer = strategy.offer(self._budget(), candidates, stand_in)
+        n_parts = strategy.n_parts(len(candidates.models))
         plan = Plan(
             candidates.models,
-            stand_ins,
-            trial,
-            neighbours,
-            n,
-            n_held_out,
-            n_training,
-            points,
+            offer,
+            _relation(offer, "row" if units.slots is None else "group"),
+            Parts.drawn(n, n_held_out, n_training, n_parts, rng),
+            self._absolute_points() if classes is None else np.equal,
             self.n_jobs,
         )
-        return candidates, plan
+        return candidates, plan, units
 
     def _absolute_points(self):
         bound = self._number("error_bound")
         return lambda predicted, y: 1 - np.minimum(np.abs(predicted - y) / bound, 1.0)
 
-    def _statement(self, strategy, plan):
+    def _statement(self, strategy, plan, units):
         from skdp.privacy.accounting import EventCurve
 
         return PrivacyStatement(
-            curve=EventCurve(strategy.event(self._budget(), plan.fit_budget, plan.neighbours)),
+            curve=EventCurve(plan.offer.event),
             budget=self._budget(),
             neighbours=plan.neighbours,
             theorem=strategy.theorem,
             assumptions=(
-                "The number of rows, the columns and the classes are public, and so is how X is "
-                "stored.",
+                *units.assumptions,
                 "The candidates were not chosen by looking at this data.",
                 "Only the winner leaves: how long the search took, how much memory it used and how "
                 "many fits there were stay unknown.",
-                "The split into parts follows the places of rows, never their values.",
+                *dict.fromkeys(fact for m in plan.models for fact in vouched_for(m)),
             ),
             noise=noise_source(seeded=self.random_state is not None),
-            verified=all(
-                step.privacy_.verified for m in plan.stand_ins for step in private_steps(m)
-            ),
+            unit="row" if units.slots is None else "group",
+            verified=all(s.verified for one in plan.offer.tried for s in one.statements),
         )
 
     def _store(self, winner, candidates, statement, classes):
         self.best_estimator_ = winner.model
         for step in private_steps(winner.model):
-            # It was one of several trials: what holds for it is what the search promises.
             step.set_params(random_state=None)
-            step.privacy_ = statement
+        # It was one of several trials: what holds for it is what the search promises.
+        for part in (winner.model, *private_steps(winner.model)):
+            if hasattr(part, "privacy_"):
+                part.privacy_ = statement
         self.best_params_ = clone(candidates.params[winner.place], safe=False)
         self.best_score_ = winner.score
         self.cv_results_ = {
@@ -230,8 +264,10 @@ _COMMON = """
         "random" fits a random number of candidates, drawn with replacement, on all rows that are
         not held out; each costs about half of epsilon, however many candidates there are.
         "exponential" fits each candidate once, on rows of its own, with all of epsilon.
-    trials : {"logarithmic", "geometric", "poisson"}, default="logarithmic"
-        The law of the number of trials, for "random".
+    trials : {"auto", "logarithmic", "geometric", "poisson"}, default="auto"
+        The law of the number of trials, for "random". "auto" is "poisson" with delta above 0, and
+        "logarithmic" for 0, which Poisson has no guarantee for. Of the laws of one mean,
+        "logarithmic" is often 1, where the search is a random choice; "poisson" hardly ever.
     n_trials : float, default=10.0
         Its mean, above 1.
     held_out : float, default=0.2
@@ -268,13 +304,21 @@ _COMMON = """
     Notes
     -----
     *Guarantees.* (epsilon, delta)-differential privacy of the winner, its parameters and its score,
-    under the relation of the estimator (replace-one or zero-out). For "random", a trial is
-    (e, d)-DP: fit and noisy score see disjoint rows. So it is within d of an e-DP trial (Kairouz,
-    Oh and Viswanath 2015), and the best of K trials within d E[K] of the best of such trials, which
-    is (2 + shape) e-DP, or follows the Renyi curve of Papernot and Steinke (2022), whichever is
-    less; delta is (1 + exp(epsilon)) d E[K] and what the curve takes. Public: the number of rows,
-    the columns, the classes, the candidates, all parameters. No trial is ever shown; whoever can
-    measure how long the search took could guess their number, which the guarantee does not cover.
+    under the relation and for the unit (row, or group) of the estimator, replace-one or zero-out.
+    For "random", fit and noisy score of a trial see disjoint units, so that it costs the greater of
+    the two. Where delta is above 0, a trial is priced by the Renyi divergences of what the fits
+    are, the greatest of the candidates' at each order, and of its score, by Theorems 2 and 6 of
+    Papernot and Steinke (2022). Where that is not less, or no divergence is known, it is
+    priced by its (e, d): within d of an e-DP trial (Kairouz, Oh and Viswanath 2015), so that the
+    best of K trials is within d E[K] of the best of such trials, which is (2 + shape) e-DP, or
+    follows a Renyi curve; delta is (1 + exp(epsilon)) d E[K] and what the curve takes. Public: the
+    number of units, the columns, the classes, the candidates, all parameters. No trial is ever
+    shown; whoever can measure how long the search took could guess their number, which the
+    guarantee does not cover.
+
+    A fit that fails on some rows counts as one that has seen none: an error would tell that its
+    candidate was drawn. What can be refused without looking at a trial is refused before anything
+    is spent.
 
     References
     ----------
@@ -322,7 +366,7 @@ class PrivateGridSearchCV(_PrivateSearch):  # noqa: D101  (built below)
         epsilon=1.0,
         delta=0.0,
         strategy="random",
-        trials="logarithmic",
+        trials="auto",
         n_trials=10.0,
         held_out=0.2,
         error_bound=1.0,
@@ -389,7 +433,7 @@ class PrivateRandomizedSearchCV(_PrivateSearch):  # noqa: D101  (built below)
         epsilon=1.0,
         delta=0.0,
         strategy="random",
-        trials="logarithmic",
+        trials="auto",
         n_trials=10.0,
         held_out=0.2,
         error_bound=1.0,

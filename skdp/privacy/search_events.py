@@ -12,6 +12,10 @@ from skdp.privacy.event_fields import positive_field, probability_field
 __all__ = ["RandomSearchDpEvent"]
 
 
+def _events(values: Any) -> tuple[DpEvent, ...]:
+    return tuple(values)
+
+
 def _shape(value: Any) -> Any:
     return value if value == "poisson" else float(value)
 
@@ -20,10 +24,12 @@ def _shape(value: Any) -> Any:
 class RandomSearchDpEvent(DpEvent):  # type: ignore[misc]
     """The best of K trials, each close to an epsilon-DP one; K from a `TrialLaw`, never shown.
 
+    With `fits`, a trial costs what the costliest of these does, or epsilon, whichever is more.
+
     Attributes
     ----------
     epsilon : float
-        Of one trial, model and score together.
+        Of one trial, model and score together; of its score alone where there are `fits`.
     mean : float
         Of the number of trials.
     shape : float
@@ -32,6 +38,8 @@ class RandomSearchDpEvent(DpEvent):  # type: ignore[misc]
         The relation under which the trials are private.
     delta : float, default=0.0
         What all trials' deltas add to delta at every epsilon up to the one that was planned.
+    fits : tuple of DpEvent, default=()
+        What the fit of each candidate is, on records that no score sees.
 
     Examples
     --------
@@ -46,6 +54,8 @@ class RandomSearchDpEvent(DpEvent):  # type: ignore[misc]
     shape: Any = attr.ib(converter=_shape)
     neighbours: Neighbours = attr.ib(converter=Neighbours)
     delta: float = attr.ib(default=0.0, validator=probability_field)
+    # A list in JSON.
+    fits: tuple[DpEvent, ...] = attr.ib(default=(), converter=_events)
 
     @property
     def shape_number(self) -> float:
