@@ -50,7 +50,7 @@ def main() -> None:
     )
     pipeline = make_pipeline(encode, model).fit(train, y_train)
     print(f"accuracy on {len(test)} held-out rows: {pipeline.score(test, y_test):.2f}")
-    print(f"left in the ledger: {ledger.remaining}")
+    print(f"left in the ledger: {ledger.remaining()}")
     print(model.privacy_.explain())
     plain = model.to_sklearn()  # no skdp is needed to read its weights
     print(f"exported: {plain[-1]}")

@@ -12,8 +12,9 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import Pipeline
 
 from skdp.linear_model import PrivateElasticNetClassifier
+from skdp.pipeline import pipeline_statement
 from skdp.preprocessing import PublicRangeScaler
-from skdp.privacy import InMemoryLedger, pipeline_statement
+from skdp.privacy import InMemoryLedger
 
 # Declared from the description of the measurements; values outside are clipped.
 RANGES = {
@@ -49,7 +50,7 @@ def main() -> None:
     ledger = InMemoryLedger(epsilon=4.0, delta=1e-5)
     winner = pipeline.set_params(**search.best_params_, model__ledger=ledger).fit(train, y_train)
     print(f"accuracy on {len(test)} held-out rows: {winner.score(test, y_test):.2f}")
-    print(f"left in the ledger: {ledger.remaining}")
+    print(f"left in the ledger: {ledger.remaining()}")
 
     n_fits = 3 * int(np.prod([len(values) for values in GRID.values()])) + 1
     print(

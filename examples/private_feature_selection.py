@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 
 from skdp.feature_selection import PrivateSelectKBest
 from skdp.linear_model import PrivateElasticNetClassifier
-from skdp.privacy import InMemoryLedger, pipeline_statement
+from skdp.pipeline import pipeline_statement
+from skdp.privacy import InMemoryLedger
 
 N_PROBES = 10_000
 # By construction of the images and the probes: declared, not looked up in the data.
@@ -44,7 +45,7 @@ def main() -> None:
     print(f"of ten columns: accuracy {pipeline.score(test, y_test):.2f}")
     print(f"{np.sum(chosen < 64)} of the ten are pixels: {chosen.tolist()}")
     print(f"a column is found if its covariance is well above {selector.noise_floor_:.3f}")
-    print(f"left in the ledger: {ledger.remaining}")
+    print(f"left in the ledger: {ledger.remaining()}")
     print(pipeline_statement(pipeline).explain())
 
 

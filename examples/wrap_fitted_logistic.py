@@ -43,7 +43,7 @@ def main() -> None:
     print(forecast)
     print(f"accuracy on {len(test)} held-out rows: {private.score(test, y_test):.2f}")
     print(f"published: {published}, weights {published.coef_.round(2)}")
-    print(f"left in the ledger: {ledger.remaining}")
+    print(f"left in the ledger: {ledger.remaining()}")
     print(private.privacy_.explain())
 
     # Without the data, the colleague's weights can be released as they are, on somebody's word:

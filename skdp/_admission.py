@@ -34,12 +34,14 @@ __all__ = [
     "admit_labels",
     "admit_new_rows",
     "admit_rows",
+    "admit_targets",
     "admit_training",
     "admit_weights",
     "check_is_fitted",
     "fit_context",
     "quote_free",
     "refuse_non_numbers",
+    "refuse_repeated_names",
 ]
 
 T = TypeVar("T")
@@ -219,7 +221,7 @@ def _in_stored_order(X: Any) -> Any:
     return container((entries.data[order], entries.col[order], indptr), shape=X.shape)
 
 
-def _refuse_repeated_names(X: Any) -> None:
+def refuse_repeated_names(X: Any) -> None:
     names = list(getattr(X, "columns", ())) if hasattr(X, "dtypes") else []
     if len(set(names)) < len(names):
         raise ValueError("X has several columns of the same name. Rename them.")
@@ -231,7 +233,7 @@ def admit_rows(estimator: Any, X: Any, **how: Any) -> Any:
     `how` goes to scikit-learn's `validate_data`; CSR is accepted by default.
     """
     refuse_non_numbers(X)
-    _refuse_repeated_names(X)
+    refuse_repeated_names(X)
     X = _in_stored_order(_well_formed(X))
     how = {"accept_sparse": "csr", "dtype": FLOATS, **how}
     return quote_free(lambda: validate_data(estimator, X, **how), "X")
@@ -255,9 +257,14 @@ def admit_training(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
     X = admit_rows(estimator, X, ensure_min_samples=min_samples, reset=reset)
-    y = _admit_numbers(estimator, y) if y_numeric else _admit_any(estimator, y)
+    y = admit_targets(estimator, y, y_numeric=y_numeric)
     quote_free(lambda: check_consistent_length(X, y), "y")
     return X, y
+
+
+def admit_targets(estimator: Any, y: Any, *, y_numeric: bool) -> npt.NDArray[Any]:
+    """Return targets in an array of one dimension, float64 if numeric, or refuse."""
+    return _admit_numbers(estimator, y) if y_numeric else _admit_any(estimator, y)
 
 
 def _admit_numbers(estimator: Any, y: Any) -> npt.NDArray[np.float64]:

@@ -94,10 +94,10 @@ def test_the_steps_together_keep_the_budget(split):
     ).fit(X, y)
     assert (private.privacy_.epsilon, private.privacy_.delta) == (1.0, 1e-5)
     assert private.privacy_.delta_at(1.0) <= 1e-5
-    assert len(ledger.history) == 2
+    assert len(ledger.history()) == 2
     assert all(step.ledger is None for _, step in private.steps)
     if split == "sums":
-        assert ledger.spent == (1.0, 1e-5)
+        assert ledger.spent() == (1.0, 1e-5)
         assert [step.epsilon for _, step in private.steps] == [0.25, 0.75]
     else:
         assert private.privacy_.delta_at(1.0) > 0.5e-5
@@ -123,7 +123,7 @@ def test_a_ledger_that_cannot_pay_for_all_steps_pays_for_none():
     private = make_private_pipeline(PrivatePCA(2), model(), epsilon=1.0, ledger=ledger)
     with pytest.raises(BudgetExceededError, match="Nothing was spent"):
         private.fit(X, y)
-    assert ledger.history == ()
+    assert ledger.history() == ()
 
 
 def test_relations_that_do_not_add_up_are_refused_before_anything_is_spent():

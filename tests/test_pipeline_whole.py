@@ -54,14 +54,31 @@ def test_one_ledger_pays_for_scaler_and_model_under_one_relation(scaler, model):
     ledger = InMemoryLedger(2.0, 1e-4, relation)
     private, _ = whole(scaler, model, epsilon=1.0, delta=1e-5, ledger=ledger)
     private.fit(X, y)
-    assert [entry.purpose.split(".")[0] for entry in ledger.history] == [
+    assert [entry.purpose.split(".")[0] for entry in ledger.history()] == [
         type(private[0]).__name__,
         type(private[-1]).__name__,
     ]
-    assert ledger.spent.epsilon == pytest.approx(1.0)
+    assert ledger.spent().epsilon == pytest.approx(1.0)
     assert private.privacy_.neighbours is relation
     assert private.privacy_.delta_at(1.0) <= 1e-5
     assert set(private.predict(X)) <= {0, 1}
+
+
+def test_a_released_row_norm_needs_no_handing_on():
+    """Rows leave the clipper with the norm that the classifier takes by default, and no longer."""
+    relation = {"neighbours": "replace-one"}
+    private = make_private_pipeline(
+        PrivateStandardScaler(BOUNDS, clip=1.0, **relation),
+        PrivateQuantileClipper((-1, 1), target="row_norm", n_points=200, **relation),
+        PrivateElasticNetClassifier(classes=[0, 1]),
+        epsilon=20.0,
+        delta=1e-5,
+    ).fit(X, y)
+    norms = np.linalg.norm(private[:-1].transform(X), axis=1)
+    assert norms.max() <= 1 + 1e-12
+    assert 0.3 < (norms > 1 - 1e-9).mean() < 0.7
+    assert private[-1].row_norm == 1.0
+    assert 0 < private[1].row_norm_ < np.sqrt(3)
 
 
 @pytest.mark.parametrize("scaler", SCALERS)
@@ -71,7 +88,7 @@ def test_a_scaler_of_another_relation_is_refused_before_anything_is_spent(scaler
     private[0].set_params(neighbours="replace-one")
     with pytest.raises(ValueError, match="do not add up"):
         private.fit(X, y)
-    assert ledger.history == ()
+    assert ledger.history() == ()
 
 
 def test_frames_keep_their_columns_through_nested_steps():
@@ -102,7 +119,7 @@ def test_frames_keep_their_columns_through_nested_steps():
         "columntransformer__numbers__both__ranked",
         "sparsedpsgdclassifier",
     )
-    assert [entry.statement.epsilon for entry in ledger.history] == pytest.approx([0.6, 0.6, 1.8])
+    assert [entry.statement.epsilon for entry in ledger.history()] == pytest.approx([0.6, 0.6, 1.8])
     shown = private[:-1].transform(frame)
     assert list(shown.columns) == [
         *(
@@ -178,8 +195,8 @@ def test_a_neighbour_shows_in_nothing_but_the_releases(scaler, model):
 def test_replay_sees_a_scaler_that_releases_the_exact_median(monkeypatch):
     true = PrivateStandardScaler._release_quantiles
 
-    def leaky(self, rows, levels):
-        return true(self, rows, levels) + 1e-9 * np.sum(rows)
+    def leaky(self, rows, levels, **given):
+        return true(self, rows, levels, **given) + 1e-9 * np.sum(rows)
 
     monkeypatch.setattr(PrivateStandardScaler, "_release_quantiles", leaky)
     found = replayed("standard", "elastic")

@@ -12,7 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import skdp.preprocessing
+from skdp._estimator import PrivateEstimator
 from skdp.preprocessing import PublicRangeScaler, RowNormClipper
+from tests.support.instances import transformers
 
 INSTANCES = [
     RowNormClipper(),
@@ -27,6 +30,13 @@ SECRET = 987654.25
 @parametrize_with_checks(INSTANCES)
 def test_it_passes_every_check_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_every_transformer_that_pays_is_among_those_that_contracts_run_over():
+    public = {getattr(skdp.preprocessing, name) for name in skdp.preprocessing.__all__}
+    paid = {cls for cls in public if issubclass(cls, PrivateEstimator)}
+    assert len(paid) == 5
+    assert paid <= {type(model) for model in transformers()}
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ ETA = 0.8
 TRANSFORMERS = (
     PrivateImputer(),
     PrivateQuantileClipper(),
+    PrivateQuantileClipper(target="row_norm"),
     PrivateMinMaxScaler(),
     PrivateStandardScaler(),
     PrivateStandardScaler(method="quartiles"),
@@ -235,7 +236,7 @@ class TestPlantedBugs:
 def test_each_fit_is_charged_and_keeps_its_budget(model):
     ledger = InMemoryLedger(epsilon=3.0, delta=1e-5, neighbours="zero-out")
     fitted = clone(model).set_params(ledger=ledger).fit(np.ones((9, 2)))
-    assert len(ledger.history) == 1
+    assert len(ledger.history()) == 1
     assert fitted.privacy_.epsilon <= 1.0
 
 
@@ -280,6 +281,33 @@ def test_what_is_missing_is_filled_in_by_a_median_and_nothing_else_is_changed(dt
     np.testing.assert_array_equal(filled[holes], expected[holes])
     # Neighbouring points are 33 % apart.
     assert np.all(np.abs(np.log(imputer.statistics_[:2] / median[:2])) < np.log(1.4))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_leave_with_norm_one_at_most_and_half_of_them_with_less(dtype):
+    X = np.random.default_rng(0).lognormal(0.0, 1.0, size=(2000, 5)).astype(dtype)
+    clipper = PrivateQuantileClipper(
+        (0, 1e3), target="row_norm", n_points=500, epsilon=20, random_state=0
+    )
+    out = quiet(clipper, X).transform(X)
+    assert out.dtype == dtype
+    norms = np.linalg.norm(X, axis=1)
+    assert abs(np.log(clipper.row_norm_ / np.median(norms))) < 0.1
+    inside = norms < clipper.row_norm_
+    np.testing.assert_allclose(out[inside], X[inside] / clipper.row_norm_, rtol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(out[~inside], axis=1), 1.0, rtol=1e-5)
+
+
+def test_a_quantile_of_row_norms_costs_far_less_noise_than_two_of_each_column():
+    X = np.ones((50, 30))
+    columns = PrivateQuantileClipper().fit(X).noise_scale_
+    assert PrivateQuantileClipper(target="row_norm").fit(X).noise_scale_ < columns / 5
+
+
+@pytest.mark.parametrize("quantiles", [(0.1, 0.9), 0.0, 1.0, True, "a"])
+def test_a_level_of_row_norms_is_one_number(quantiles):
+    with pytest.raises(ValueError, match="quantiles"):
+        PrivateQuantileClipper(target="row_norm", quantiles=quantiles).fit(np.ones((5, 2)))
 
 
 def test_infinity_is_not_a_missing_value():

@@ -2,6 +2,7 @@
 
 from skdp.pipeline.private_pipeline import PrivatePipeline, make_private_pipeline
 from skdp.pipeline.promises import RowByRow
+from skdp.pipeline.statements import pipeline_statement
 from skdp.pipeline.verdicts import PipelineCheck, StepCheck
 from skdp.pipeline.walk import check_private_pipeline
 
@@ -12,4 +13,5 @@ __all__ = [
     "StepCheck",
     "check_private_pipeline",
     "make_private_pipeline",
+    "pipeline_statement",
 ]

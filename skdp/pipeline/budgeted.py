@@ -1,14 +1,53 @@
 """Steps that spend a budget: where their `epsilon`, `delta` and `ledger` are."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from skdp._sgd.settings import SAMPLERS
-from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
+from skdp.decomposition import PrivatePCA
+from skdp.feature_selection import PrivateSelectKBest
+from skdp.linear_model import (
+    PrivateElasticNet,
+    PrivateElasticNetClassifier,
+    StableSGDClassifier,
+    StableSGDRegressor,
+)
+from skdp.meta import StabilityOutputPerturbation
+from skdp.preprocessing import (
+    PrivateImputer,
+    PrivateMinMaxScaler,
+    PrivateQuantileClipper,
+    PrivateStandardScaler,
+)
 from skdp.privacy import Neighbours
 
-__all__ = ["budget_prefix", "relation_of", "set_budget"]
+__all__ = [
+    "budget_prefix",
+    "n_fixed_beforehand",
+    "relation_of",
+    "set_budget",
+    "take_ledger_out",
+]
 
 _OWN = "skdp."
+#: As many columns leave them as their parameters and the columns that come in say.
+_FIXED_WIDTH = (
+    PrivateImputer,
+    PrivateMinMaxScaler,
+    PrivatePCA,
+    PrivateQuantileClipper,
+    PrivateSelectKBest,
+    PrivateStandardScaler,
+)
+#: Without a parameter for it, these are of one relation.
+_REPLACE_ONE = (
+    PrivateElasticNet,
+    PrivateElasticNetClassifier,
+    PrivateSelectKBest,
+    StabilityOutputPerturbation,
+    StableSGDClassifier,
+    StableSGDRegressor,
+)
 
 
 def budget_prefix(step: Any) -> str | None:
@@ -43,6 +82,24 @@ def _inner_is_own(step: Any, prefix: str) -> str | None:
     return prefix if type(step.estimator).__module__.startswith(_OWN) else None
 
 
+def n_fixed_beforehand(steps: Sequence[Any]) -> int:
+    """Return how many steps, from the first on, have noise that was fixed before the first ran.
+
+    Noise depends on the number of columns. How many columns leave a step such as an encoder is part
+    of what it releases, so only budgets of later steps are fixed.
+
+    Examples
+    --------
+    >>> from skdp.preprocessing import PrivateOneHotEncoder
+    >>> n_fixed_beforehand([PrivateStandardScaler(), PrivateOneHotEncoder(), PrivatePCA()])
+    2
+    """
+    for place, step in enumerate(steps):
+        if type(step) not in _FIXED_WIDTH:
+            return place + 1
+    return len(steps)
+
+
 def set_budget(step: Any, epsilon: float, delta: float, ledger: Any) -> None:
     """Set the budget of a private step, and where it spends."""
     prefix = budget_prefix(step) or ""
@@ -61,7 +118,7 @@ def relation_of(step: Any) -> Neighbours | None:
     'replace-one'
     """
     inner = step if budget_prefix(step) == "" else step.estimator
-    if isinstance(inner, PrivateElasticNetClassifier | PrivateElasticNet):
+    if isinstance(inner, _REPLACE_ONE):
         return Neighbours.REPLACE_ONE
     stated = getattr(inner, "neighbours", None)
     if stated in {member.value for member in Neighbours} | set(Neighbours):
@@ -72,3 +129,21 @@ def relation_of(step: Any) -> Neighbours | None:
         sampling = make(1, 2)
     relation = getattr(sampling, "neighbours", None)
     return relation if isinstance(relation, Neighbours) else None
+
+
+def take_ledger_out(pipeline: Any, ledger: Any) -> None:
+    """Leave no reference to a fit's own ledger in the steps of a pipeline."""
+    for step in _own_and_fitted(pipeline):
+        for part in (step, getattr(step, "estimator", None), getattr(step, "estimator_", None)):
+            if part is not None and getattr(part, "ledger", None) is ledger:
+                part.ledger = None
+
+
+def _own_and_fitted(step: Any) -> Iterator[Any]:
+    """Yield all steps, those that a column transformer fitted in their stead too."""
+    containers = ("steps", "transformers", "transformers_", "transformer_list")
+    held = [part[1] for name in containers for part in getattr(step, name, None) or ()]
+    yield step
+    for part in (*held, getattr(step, "remainder", None)):
+        if hasattr(part, "get_params"):
+            yield from _own_and_fitted(part)

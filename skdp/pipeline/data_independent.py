@@ -163,7 +163,11 @@ def _function(step: Any) -> Iterator[Problem]:
 
 def _is_elementwise(step: Any) -> bool:
     func = step.func
-    return isinstance(func, np.ufunc) and (func.nin, func.nout) == (1, 1) and not step.kw_args
+    if not isinstance(func, np.ufunc) or step.kw_args:
+        return False
+    # np.frompyfunc makes one of any function.
+    of_numpy = vars(np).get(func.__name__) == func
+    return of_numpy and (func.nin, func.nout) == (1, 1)
 
 
 def _hashing(step: Any) -> Iterator[Problem]:
@@ -172,10 +176,10 @@ def _hashing(step: Any) -> Iterator[Problem]:
             f"input={step.input!r} reads files, which may change and are not rows",
             "set input='content'",
         )
-    given = (step.analyzer, step.tokenizer, step.preprocessor)
+    given = (step.analyzer, step.tokenizer, step.preprocessor, step.strip_accents)
     if any(callable(f) and not isinstance(f, RowByRow) for f in given):
         yield Problem(
-            "a callable analyzer, tokenizer or preprocessor may remember texts",
+            "a callable that prepares or splits texts may remember them",
             "declare the promise: skdp.pipeline.RowByRow(function)",
         )
 

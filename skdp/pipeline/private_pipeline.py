@@ -1,13 +1,26 @@
 """A pipeline with one budget, which is checked before a row is looked at."""
 
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from skdp.exceptions import BudgetExceededError, PrivacyError
-from skdp.pipeline.budgeted import relation_of, set_budget
+from skdp.pipeline.budgeted import (
+    n_fixed_beforehand,
+    relation_of,
+    set_budget,
+    take_ledger_out,
+)
+from skdp.pipeline.fit_conditions import refuse_unusable_targets, undone_on_failure
+from skdp.pipeline.payment import payer
+from skdp.pipeline.refusals import quoting_nothing
+from skdp.pipeline.rehearsal import CannotRehearseError, Rehearsal, rehearsed
 from skdp.pipeline.spending import FitBudget
 from skdp.pipeline.splitting import SPLITS, shares_of
+from skdp.pipeline.statements import said_before, stated_within, with_fixed_pairs
+from skdp.pipeline.verdicts import PipelineCheck
 from skdp.pipeline.walk import walked
-from skdp.privacy import InMemoryLedger, PrivacyBudget, composed_statement
+from skdp.privacy import PrivacyBudget
+from skdp.privacy.privacy_ledger import as_ledger
 
 __all__ = ["PrivatePipeline", "make_private_pipeline"]
 
@@ -26,13 +39,15 @@ class PrivatePipeline(Pipeline):
         In [0, 1).
     split : {"sums", "gaussian"}, default="sums"
         "sums" gives each private step its share of epsilon and of delta. "gaussian" gives it its
-        share of the squared mu of the Gaussian release of this budget, which is more, and refuses
-        a step that would break the budget with those before it; a ledger that adds up epsilons is
-        then charged more than `epsilon`.
+        share of the squared mu of the Gaussian release of this budget, which is more. What the
+        steps really promise is found out on made-up rows first, shares are made smaller until it
+        keeps the budget, and what still breaks it is refused before anything is spent. A ledger
+        that adds up epsilons is charged more than `epsilon`. Not behind a step that releases how
+        many columns leave it, such as an encoder: noise of later ones is not fixed beforehand then.
     shares : mapping from str to float or None, default=None
         Weight of each private step, named outer__inner within another. None gives the last one,
         the model, 3 and each other 1.
-    ledger : Ledger or None, default=None
+    ledger : Ledger, path or None, default=None
         Where each private step spends before it looks at the rows.
     public : collection of str, default=()
         As of :func:`check_private_pipeline`.
@@ -132,58 +147,102 @@ class PrivatePipeline(Pipeline):
         return self._within_budget(super().fit_predict, X, y, params)
 
     def _within_budget(self, fit, X, y, params):
+        with undone_on_failure(self):
+            return self._fitted(fit, X, y, params)
+
+    def _fitted(self, fit, X, y, params):
         vars(self).pop("privacy_", None)
         found = walked(self, self.public)
         private = [(check.name, step) for step, check in found if check.kind == "private"]
-        whole, split, budgets = self._plan(private)
-        spending = FitBudget(whole, split, self.ledger)
+        whole, split, shares = self._plan(private, said_before(found))
+        refuse_unusable_targets(self, X, y)
+        n_spends = len(_spending_steps(private))
+        budgets = self._budgets(whole, split, shares, n_spends, (X, y, params))
+        spending = FitBudget(whole, split, self._payer(private, budgets, n_spends, (X, y, params)))
         try:
             for (_, step), budget in zip(private, budgets, strict=True):
                 set_budget(step, budget.epsilon, budget.delta, spending)
-            outcome = fit(X, y, **params)
+            outcome = quoting_nothing(lambda: fit(X, y, **params), (step for step, _ in found))
         finally:
-            for step in _own_and_fitted(self):
-                _take_ledger_out(step, spending)
-        if len(spending.statements) != len(private):
+            take_ledger_out(self, spending)
+        if len(spending.statements) != n_spends:
             raise PrivacyError("A private step spent nothing, or more than once.")
-        self.check_, self.privacy_ = _check_of(found), _statement(found, whole, spending)
+        statements = with_fixed_pairs(_spending_steps(private), spending.statements)
+        self.check_ = PipelineCheck(tuple(check for _, check in found))
+        self.privacy_ = stated_within(whole, found, statements)
         return outcome
 
-    def _plan(self, private):
+    def _plan(self, private, before):
         if not private:
             raise ValueError(
                 "There is no private step to spend a budget; use a Pipeline of scikit-learn."
             )
         names = [name for name, _ in private]
+        if len({id(step) for _, step in private}) < len(private):
+            raise ValueError(
+                "The same object stands in two places, and can have one budget only. Clone it."
+            )
         for name, step in private:
             prefix = "" if "ledger" in step.get_params(deep=False) else "estimator__"
             if step.get_params()[f"{prefix}ledger"] is not None:
                 raise ValueError(
                     f"Step {name!r} has a ledger of its own. Give the ledger to the pipeline."
                 )
-        relations = {relation_of(step) for _, step in private} - {None}
-        if len(relations) > 1:
-            raise ValueError(
-                f"Guarantees for different neighbouring relations "
-                f"({', '.join(sorted(r.value for r in relations))}) do not add up. Choose steps, "
-                "or their neighbours or sampling, of one relation."
-            )
+        relations = {relation_of(step) for step in _spending_steps(private)} - {None}
+        _refuse_several(relations | {statement.neighbours for statement in before})
         if self.split not in SPLITS:
             raise ValueError(f"split must be one of {sorted(SPLITS)}, got {self.split!r}.")
+        steps = _spending_steps(private)
+        if self.split != "sums" and n_fixed_beforehand(steps) < len(steps):
+            raise ValueError(
+                f"split={self.split!r} needs noise that is fixed beforehand, but a step releases "
+                "how many columns leave it, on which the noise of later ones depends. Use "
+                "split='sums'."
+            )
         whole = PrivacyBudget(float(self.epsilon), float(self.delta))
         split = SPLITS[self.split]
-        self._refuse_overspending(whole)
-        return whole, split, split.budgets(whole, shares_of(names, self.shares))
+        return whole, split, shares_of(names, self.shares)
 
-    def _refuse_overspending(self, whole):
-        """Refuse before the first step spends, where a ledger of sums cannot pay for all."""
-        if isinstance(self.ledger, InMemoryLedger) and self.split == "sums":
-            left = self.ledger.remaining
-            if whole.epsilon > left.epsilon or whole.delta > left.delta:
-                raise BudgetExceededError(
-                    f"The pipeline asks for epsilon = {whole.epsilon:g}, delta = {whole.delta:g}; "
-                    f"the ledger has {left.epsilon:g}, {left.delta:g} left. Nothing was spent."
-                )
+    def _budgets(self, whole, split, shares, n_spends, data):
+        """Return what each step may spend, so that all keep the budget, or refuse all of them."""
+        if len(split.rules) == 1:
+            return split.budgets(whole, shares)
+        for rule in split.rules:
+            budgets = rule.budgets(whole, shares)
+            promised = self._rehearsed(budgets, n_spends, *data)
+            _refuse_several({statement.neighbours for statement in promised})
+            if rule.keeps(whole, promised):
+                return budgets
+        raise BudgetExceededError(
+            f"The steps together would break the pipeline's budget, epsilon = {whole.epsilon:g}, "
+            f"delta = {whole.delta:g}, as their noise is not nearly Gaussian. Use split='sums', "
+            "which holds for every kind of step. Nothing was spent."
+        )
+
+    def _rehearsed(self, budgets, n_spends, X, y, params):
+        """Return what the steps will promise, from made-up rows."""
+        twin, rehearsal = Pipeline(clone(self).steps), Rehearsal(n_spends)
+        steps = [step for step, check in walked(twin, self.public) if check.kind == "private"]
+        for step, budget in zip(steps, budgets, strict=True):
+            set_budget(step, budget.epsilon, budget.delta, rehearsal)
+        try:
+            return rehearsed(twin, rehearsal, X, y, params)
+        except CannotRehearseError as error:
+            raise ValueError(
+                f"split={self.split!r} is planned on made-up rows, zeros or ones and empty texts, "
+                f"which a step does not take: {error.__cause__}. Use split='sums'."
+            ) from None
+
+    def _payer(self, private, budgets, n_spends, data):
+        """Return what pays for the steps; a ledger that cannot pay for all refuses here."""
+        steps = _spending_steps(private)
+        return payer(
+            as_ledger(self.ledger),
+            budgets,
+            lambda: self._rehearsed(budgets, n_spends, *data),
+            fixed=n_fixed_beforehand(steps) == len(steps),
+            purpose=type(self).__name__,
+        )
 
 
 def make_private_pipeline(
@@ -230,49 +289,23 @@ def make_private_pipeline(
     return pipeline
 
 
-def _check_of(found):
-    from skdp.pipeline.verdicts import PipelineCheck
-
-    return PipelineCheck(tuple(check for _, check in found))
-
-
-def _statement(found, whole, spending):
-    before = [s.estimator.privacy_ for s, check in found if check.kind == "released before"]
-    vouched = _check_of(found).assumptions
-    return composed_statement_of([*before, *spending.statements], vouched, whole, before)
-
-
-def composed_statement_of(statements, vouched, whole, before):
-    """State the whole: what was asked for where that is proved, the least epsilon elsewhere."""
-    from dataclasses import replace
-
-    said = composed_statement(statements)
-    assumptions = (*said.assumptions, *vouched)
-    proved = not before and said.curve.delta_at(whole.epsilon) <= whole.delta
-    budget = whole if proved and whole.delta > 0 else said.budget
-    return replace(said, budget=budget, assumptions=assumptions)
+def _spending_steps(private):
+    """Return the steps that spend; a private pipeline within spends for each of its own."""
+    spending = []
+    for _, step in private:
+        if isinstance(step, PrivatePipeline):
+            inner = walked(step, step.public)
+            own = [(check.name, part) for part, check in inner if check.kind == "private"]
+            spending.extend(_spending_steps(own))
+        else:
+            spending.append(step)
+    return spending
 
 
-def _take_ledger_out(step, spending):
-    """Leave no reference to a fit's own ledger in its steps."""
-    inner = getattr(step, "estimator", step)
-    for part in {id(step): step, id(inner): inner}.values():
-        if getattr(part, "ledger", None) is spending:
-            part.ledger = None
-    for name in ("estimator_",):
-        part = getattr(step, name, None)
-        if getattr(part, "ledger", None) is spending:
-            part.ledger = None
-
-
-def _own_and_fitted(step):
-    """Yield the innermost steps, those that a column transformer fitted in their stead too."""
-    containers = ("steps", "transformers", "transformers_", "transformer_list")
-    held = [part for name in containers for part in getattr(step, name, None) or ()]
-    yield step
-    for part in held:
-        if hasattr(part[1], "get_params"):
-            yield from _own_and_fitted(part[1])
-    remainder = getattr(step, "remainder", None)
-    if hasattr(remainder, "get_params"):
-        yield from _own_and_fitted(remainder)
+def _refuse_several(relations):
+    if len(relations) > 1:
+        raise ValueError(
+            f"Guarantees for different neighbouring relations "
+            f"({', '.join(sorted(r.value for r in relations))}) do not add up. Choose steps, "
+            "or their neighbours or sampling, of one relation."
+        )

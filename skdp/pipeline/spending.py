@@ -1,5 +1,6 @@
 """Where the steps of one fit of a pipeline spend."""
 
+from collections.abc import Mapping
 from typing import Any, NoReturn, Self, final
 
 from skdp.exceptions import BudgetExceededError, PrivacyError
@@ -39,12 +40,10 @@ class FitBudget:
         """What the steps so far promised."""
         return tuple(entry.statement for entry in self._entries)
 
-    @property
     def history(self) -> tuple[LedgerEntry, ...]:
         """All that was charged, oldest first."""
         return tuple(self._entries)
 
-    @property
     def remaining(self) -> Spending:
         """What the sums leave."""
         spent = [statement.budget for statement in self.statements]
@@ -53,7 +52,13 @@ class FitBudget:
             self._whole.delta - sum(part.delta for part in spent),
         )
 
-    def spend(self, statement: PrivacyStatement, *, purpose: str) -> None:
+    def spend(
+        self,
+        statement: PrivacyStatement,
+        *,
+        purpose: str,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
         """Charge a step before it runs, or raise and charge nothing."""
         self._refuse_other_relations(statement, purpose)
         if not self._split.keeps(self._whole, (*self.statements, statement)):
@@ -63,7 +68,9 @@ class FitBudget:
                 "holds for every kind of step. This step spent nothing."
             )
         if self._ledger is not None:
-            self._ledger.spend(statement, purpose=f"{purpose} in a private pipeline")
+            self._ledger.spend(
+                statement, purpose=f"{purpose} in a private pipeline", parameters=parameters
+            )
         self._entries.append(LedgerEntry(purpose, statement))
 
     def cover(self, statement: PrivacyStatement, *, purpose: str, assumption: str) -> NoReturn:

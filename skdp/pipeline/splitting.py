@@ -16,8 +16,9 @@ __all__ = ["SPLITS", "Gaussian", "Split", "Sums", "shares_of", "together"]
 
 #: What the last private step, the model, gets for each part that a step before it gets.
 _MODEL_WEIGHT = 3.0
-#: Noise of subsampled steps is not quite that of one Gaussian.
-_MARGIN = 0.01
+#: Shares of mu that are left out: noise of subsampled steps is not quite that of one Gaussian, and
+#: that of picks and thresholds less so.
+_MARGINS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.4)
 
 
 def shares_of(steps: Sequence[str], weights: Mapping[str, float] | None) -> tuple[Fraction, ...]:
@@ -51,6 +52,11 @@ class Split(ABC):
         self, whole: PrivacyBudget, shares: Sequence[Fraction]
     ) -> tuple[PrivacyBudget, ...]:
         """Return the budget of each step."""
+
+    @property
+    def rules(self) -> "tuple[Split, ...]":
+        """Rules to try in turn, until what the steps will promise keeps the budget."""
+        return (self,)
 
     @abstractmethod
     def keeps(self, whole: PrivacyBudget, spent: Sequence[PrivacyStatement]) -> bool:
@@ -88,8 +94,13 @@ class Gaussian(Split):
 
     Gaussian releases compose to one whose squared mu is the sum of theirs (Dong, Roth and Su 2022,
     Corollary 3.3). Each step is told delta_i = share_i delta and the epsilon that a Gaussian of
-    0.99 mu_i has there; the margin is for steps that are nearly Gaussian, such as subsampled ones.
-    What the steps really are is composed before each of them runs.
+    (1 - margin) mu_i has there; the margin is for steps that are only nearly Gaussian, such as
+    subsampled ones. What the steps really are is composed before each of them runs.
+
+    Attributes
+    ----------
+    margin : float
+        In [0, 1).
 
     Examples
     --------
@@ -98,12 +109,18 @@ class Gaussian(Split):
     [0.506, 0.86]
     """
 
+    margin: float = _MARGINS[0]
+
+    @property
+    def rules(self) -> tuple[Split, ...]:
+        return tuple(map(Gaussian, _MARGINS))
+
     def budgets(
         self, whole: PrivacyBudget, shares: Sequence[Fraction]
     ) -> tuple[PrivacyBudget, ...]:
         if whole.delta == 0:
             raise ValueError("split='gaussian' needs a delta above 0; split='sums' does not.")
-        mu = (1 - _MARGIN) * gaussian_mu(whole.epsilon, whole.delta)
+        mu = (1 - self.margin) * gaussian_mu(whole.epsilon, whole.delta)
         deltas = _parts(whole.delta, shares)
         return tuple(
             PrivacyBudget(gaussian_epsilon(mu * math.sqrt(share), delta), delta)
@@ -138,5 +155,5 @@ def _parts(whole: float, shares: Sequence[Fraction]) -> list[float]:
 def _rounded_down(number: Fraction) -> float:
     nearest = float(f"{float(number):.12g}")
     while Fraction(repr(nearest)) > number:
-        nearest = float(f"{nearest * (1 - 1e-12):.12g}") if nearest > 0 else 0.0
+        nearest = float(f"{nearest * (1 - 1e-11):.12g}") if nearest > 0 else 0.0
     return nearest

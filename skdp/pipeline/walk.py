@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, final
 
+import numpy as np
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -75,11 +76,16 @@ def check_private_pipeline(pipeline: Any, *, public: Collection[str] = ()) -> Pi
     return PipelineCheck(tuple(check for _, check in walked(pipeline, public)))
 
 
-def walked(pipeline: Any, public: Collection[str] = ()) -> list[tuple[Any, StepCheck]]:
-    """Return the innermost steps, each with what was found out; raise for one that leaks."""
+def walked(
+    pipeline: Any, public: Collection[str] = (), *, fitted: bool = False
+) -> list[tuple[Any, StepCheck]]:
+    """Return the innermost steps, each with what was found out; raise for one that leaks.
+
+    With `fitted`, those that a column transformer fitted in the place of its own.
+    """
     if isinstance(public, str):
         raise TypeError(f"public must be a collection of names, got the string {public!r}.")
-    walk = _Walk(frozenset(public))
+    walk = _Walk(frozenset(public), fitted)
     found = list(walk.of("", pipeline))
     idle = sorted(walk.public - walk.used)
     if idle:
@@ -97,12 +103,14 @@ Found = Iterator[tuple[Any, StepCheck]]
 @dataclass
 class _Walk:
     public: frozenset[str]
+    fitted: bool
     used: set[str] = field(default_factory=set)
 
     def of(self, name: str, step: Any) -> Found:
         """Yield the innermost steps of one step."""
         if step is None or (isinstance(step, str) and step in _NOTHING):
             return
+        _refuse_replaced_methods(name, step)
         container = self._containers().get(type(step))
         if container is not None:
             yield from container(name, step)
@@ -153,7 +161,8 @@ class _Walk:
 
     def _columns(self, name: str, step: Any) -> Found:
         _refuse_timings(name, step)
-        branches = [(key, branch) for key, branch, _ in step.transformers]
+        branches = [(key, branch) for key, branch, c in step.transformers if not _is_empty(c)]
+        branches.append(("remainder", step.remainder))
         for key, _, columns in step.transformers:
             if callable(columns) and type(columns) is not make_column_selector:
                 _refuse(
@@ -164,8 +173,7 @@ class _Walk:
                         "name the columns, or use make_column_selector, which sees names and types",
                     ),
                 )
-        branches.append(("remainder", step.remainder))
-        found = list(self._each(name, branches))
+        found = list(self._each(name, self._fitted_in(step, branches)))
         _refuse_workers(name, step, found)
         if step.sparse_threshold != 0 and not all(_only_dense(b) for _, b in branches):
             _refuse(
@@ -179,6 +187,14 @@ class _Walk:
                 ),
             )
         yield from found
+
+    def _fitted_in(self, step: Any, branches: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Return the branches, those that were fitted in the place of their prototypes."""
+        made = {key: branch for key, branch, _ in getattr(step, "transformers_", ())}
+        return [
+            (key, made.get(key, branch) if self.fitted and not isinstance(branch, str) else branch)
+            for key, branch in branches
+        ]
 
     def _union(self, name: str, step: Any) -> Found:
         _refuse_timings(name, step)
@@ -257,6 +273,29 @@ def _refuse(name: str, step: Any, problem: Problem) -> NoReturn:
 def _refused(name: str, step: Any, problem: Problem) -> LeakyPipelineError:
     kind = type(step).__name__
     return LeakyPipelineError(name or kind, kind, problem.why, problem.instead)
+
+
+def _is_empty(columns: Any) -> bool:
+    """Whether a choice of columns is none, so that scikit-learn does not fit the branch."""
+    if isinstance(columns, str) or not hasattr(columns, "__len__"):
+        return False
+    chosen = list(columns)
+    return not chosen or (all(isinstance(c, bool | np.bool_) for c in chosen) and not any(chosen))
+
+
+def _refuse_replaced_methods(name: str, step: Any) -> None:
+    """A class says what a step does only as long as the step uses its methods."""
+    own = vars(step) if hasattr(step, "__dict__") else {}
+    replaced = sorted(key for key in own if callable(getattr(type(step), key, None)))
+    if replaced:
+        _refuse(
+            name,
+            step,
+            Problem(
+                f"{replaced} of this object are not those of its class, and may do anything",
+                "make a new object of the class",
+            ),
+        )
 
 
 def _refuse_timings(name: str, step: Any) -> None:

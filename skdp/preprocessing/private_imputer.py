@@ -4,8 +4,10 @@ import numpy as np
 
 from skdp._admission import fit_context
 from skdp.preprocessing.quantile_release import QUANTILE_CONSTRAINTS, QuantileTransformer, finite
+from skdp.preprocessing.shared_docs import QUANTILE_DOCS, documented
 
 
+@documented(QUANTILE_DOCS)
 class PrivateImputer(QuantileTransformer):
     """Fill in missing values (NaN) by a private median of each column.
 
@@ -15,38 +17,25 @@ class PrivateImputer(QuantileTransformer):
 
     Parameters
     ----------
-    bounds : pair or mapping, default=(-1e3, 1e3)
-        Declared ranges, (low, high), each a number or one for each column, or a mapping of column
-        names to pairs. An honest power of ten is enough: points are spaced geometrically.
-    epsilon : float, default=1.0
-        Privacy loss of all columns together, above 0.
+    %(bounds)s
+    %(budget)s
     delta : float, default=1e-6
         In [0, 1). With 0 each median costs epsilon divided by their number.
     n_points : int, default=49
         Points for each column, over six decades.
-    neighbours : {"zero-out", "replace-one", "add-or-remove-one"} or Neighbours, \
-default="zero-out"
-        The relation of the guarantee; replace-one adds more noise.
-    ledger : Ledger or None, default=None
-        Where each fit spends before it looks at the values.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws from a cryptographic generator. Anything else is for tests: it warns.
+    %(relation)s
 
     Attributes
     ----------
     statistics_ : ndarray of shape (n_features,)
         What is filled in. For a column without values it is a random point of its range.
-    privacy_ : PrivacyStatement
-        What this fit promised.
+    %(promise)s
     sensitivity_ : Sensitivity
         How far one record moves a rank.
     noise_scale_ : float
         Scale of the noise on ranks, in records: far below the number of values that are there, or
         the medians are noise.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X had string column names.
+    %(features)s
 
     Notes
     -----

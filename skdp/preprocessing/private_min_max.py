@@ -4,9 +4,16 @@ import numpy as np
 
 from skdp._admission import fit_context
 from skdp.preprocessing.public_range import _range
-from skdp.preprocessing.quantile_release import QUANTILE_CONSTRAINTS, QuantileTransformer, finite
+from skdp.preprocessing.quantile_release import (
+    QUANTILE_CONSTRAINTS,
+    QuantileTransformer,
+    finite,
+    increasing_pair,
+)
+from skdp.preprocessing.shared_docs import QUANTILE_DOCS, documented
 
 
+@documented(QUANTILE_DOCS)
 class PrivateMinMaxScaler(QuantileTransformer):
     """Map columns to a range by two private quantiles, and clip.
 
@@ -14,26 +21,13 @@ class PrivateMinMaxScaler(QuantileTransformer):
 
     Parameters
     ----------
-    bounds : pair or mapping, default=(-1e3, 1e3)
-        Declared ranges, (low, high), each a number or one for each column, or a mapping of column
-        names to pairs. An honest power of ten is enough: points are spaced geometrically.
-    quantiles : pair of floats, default=(0.1, 0.9)
-        Levels of the two quantiles, public, increasing, in (0, 1).
+    %(bounds)s
+    %(pair)s
     feature_range : pair of floats, default=(0.0, 1.0)
         Where the values go; what is outside is clipped.
-    epsilon : float, default=1.0
-        Privacy loss of all columns together, above 0.
-    delta : float, default=1e-6
-        In [0, 1). With 0 each quantile costs epsilon divided by their number.
-    n_points : int, default=49
-        Points for each column, over six decades.
-    neighbours : {"zero-out", "replace-one", "add-or-remove-one"} or Neighbours, \
-default="zero-out"
-        The relation of the guarantee; replace-one adds more noise.
-    ledger : Ledger or None, default=None
-        Where each fit spends before it looks at the values.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws from a cryptographic generator. Anything else is for tests: it warns.
+    %(budget)s
+    %(delta)s
+    %(relation)s
 
     Attributes
     ----------
@@ -41,25 +35,13 @@ default="zero-out"
         The released quantiles.
     scale_, min_ : ndarray of shape (n_features,)
         A value x goes to ``x * scale_ + min_``.
-    privacy_ : PrivacyStatement
-        What this fit promised.
-    sensitivity_ : Sensitivity
-        How far one record moves a rank.
-    noise_scale_ : float
-        Scale of the noise on ranks, in records: far below n_samples, or the quantiles are noise.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X had string column names.
+    %(promise)s
+    %(noise)s
+    %(features)s
 
     Notes
     -----
-    *Guarantees.* (epsilon, delta)-differential privacy of all quantiles of all columns. With
-    G(t) = sum_i (1[x_i <= t] - q), a record moves each G(t) by max(q, 1 - q) at most (replace-one:
-    by 1); a pick with weights exp(-abs(G(t)) / beta) is of bounded range (Durfee and Rogers 2019),
-    and the picks of all columns and quantiles compose exactly as such. Transformed private rows
-    are private rows. Each further quantile costs accuracy of all: the noise grows with about the
-    root of their number.
+    %(guarantee)s
 
     Examples
     --------
@@ -117,7 +99,7 @@ default="zero-out"
             The fitted transformer.
         """
         (a,), (b,) = _range(self.feature_range, 1, "feature_range")
-        self.data_min_, self.data_max_ = self._release_quantiles(X, self._levels())
+        self.data_min_, self.data_max_ = self._release_quantiles(X, increasing_pair(self.quantiles))
         width = self.data_max_ - self.data_min_
         self.scale_ = (b - a) / np.where(width > 0, width, 1.0)
         self.min_ = a - self.data_min_ * self.scale_

@@ -1,69 +1,68 @@
-"""Centre and scale columns by private quantiles."""
+"""Centre and scale columns by private quantiles, or by private means and variances."""
 
 from numbers import Real
 
 import numpy as np
 
 from skdp._admission import Interval, StrOptions, fit_context
-from skdp.preprocessing.quantile_release import QUANTILE_CONSTRAINTS, QuantileTransformer, finite
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.preprocessing.admission import admit_rows
+from skdp.preprocessing.column_moments import ColumnMoments
+from skdp.preprocessing.quantile_release import (
+    CLIPPED,
+    QUANTILE_CONSTRAINTS,
+    QuantileTransformer,
+    finite,
+)
+from skdp.preprocessing.release import paid_release
+from skdp.preprocessing.shared_docs import QUANTILE_DOCS, documented
+from skdp.privacy import Neighbours
 
 
+@documented(QUANTILE_DOCS)
 class PrivateStandardScaler(QuantileTransformer):
-    """Centre and scale columns by private quantiles.
+    """Centre and scale columns by private quantiles, or by private means and variances.
 
-    The robust kind of :class:`~sklearn.preprocessing.StandardScaler`: no sum of values is taken.
+    By default the robust kind of :class:`~sklearn.preprocessing.StandardScaler`, which takes no sum
+    of values, so that a wide range costs little.
 
     Parameters
     ----------
-    bounds : pair or mapping, default=(-1e3, 1e3)
-        Declared ranges, (low, high), each a number or one for each column, or a mapping of column
-        names to pairs. An honest power of ten is enough: points are spaced geometrically.
-    method : {"median", "quartiles"}, default="median"
+    %(bounds)s
+    method : {"median", "quartiles", "moments"}, default="median"
         "median" releases one quantile a column: the centre, and its distance from the end of the
         range nearest to 0, divided by 2, as the scale. Best for little budget and positive columns.
         "quartiles" releases two: the centre is their middle, the scale their distance / 1.349.
+        "moments" releases mean and variance of values clipped to `bounds`, whose noise is a share
+        of the ranges: for many rows in narrow ranges, with a delta above 0.
     clip : float or None, default=4.0
         Values further from the centre than this many scales are clipped to it.
-    epsilon : float, default=1.0
-        Privacy loss of all columns together, above 0.
-    delta : float, default=1e-6
-        In [0, 1). With 0 each quantile costs epsilon divided by their number.
-    n_points : int, default=49
-        Points for each column, over six decades.
-    neighbours : {"zero-out", "replace-one", "add-or-remove-one"} or Neighbours, \
-default="zero-out"
-        The relation of the guarantee; replace-one adds more noise.
-    ledger : Ledger or None, default=None
-        Where each fit spends before it looks at the values.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws from a cryptographic generator. Anything else is for tests: it warns.
+    %(budget)s
+    %(delta)s
+    %(relation)s
 
     Attributes
     ----------
     mean_, scale_, var_ : ndarray of shape (n_features,)
         Centre, scale, and its square.
-    privacy_ : PrivacyStatement
-        What this fit promised.
-    sensitivity_ : Sensitivity
-        How far one record moves a rank.
-    noise_scale_ : float
-        Scale of the noise on ranks, in records: far below n_samples, or the quantiles are noise.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X had string column names.
+    %(promise)s
+    %(noise)s
+    %(features)s
 
     Notes
     -----
-    *Guarantees.* (epsilon, delta)-differential privacy of all quantiles of all columns. With
-    G(t) = sum_i (1[x_i <= t] - q), a record moves each G(t) by max(q, 1 - q) at most (replace-one:
-    by 1); a pick with weights exp(-abs(G(t)) / beta) is of bounded range (Durfee and Rogers 2019),
-    and the picks of all columns and quantiles compose exactly as such. Transformed private rows
-    are private rows. Each further quantile costs accuracy of all: the noise grows with about the
-    root of their number.
+    %(guarantee)s
 
-    *What works.* Before private gradients, ``method="median"``, ``clip=1.0``, and 0.2 to 0.3 of the
-    budget's epsilon here (measured on breast_cancer, total epsilon 1: accuracy 0.94).
+    *Moments.* With u the column mapped to [-1, 1], a row moves (sum_i u_i, sum_i 2 u_i^2 - 1), all
+    d columns together, by ``sqrt(2 d)`` at most (replace-one: 2.27 ``sqrt(d)``). The noise is
+    Gaussian (Balle and Wang 2018, Theorem 8), and `noise_scale_` its standard deviation, on such a
+    sum. Where the number of rows is private it is released too. A variance below its noise counts
+    as that.
+
+    *What works.* Before private gradients ``method="median"`` and ``clip=1.0``, with 15 % of the
+    budget here (measured on breast_cancer, total epsilon 1: accuracy 0.92 over 30 splits).
+    ``"moments"`` did as well there with ranges up to the next power of ten, and learned nothing
+    with ranges 100 times wider, which cost medians nothing.
 
     Examples
     --------
@@ -77,7 +76,7 @@ default="zero-out"
 
     _parameter_constraints = {  # noqa: RUF012  (scikit-learn's convention)
         **QUANTILE_CONSTRAINTS,
-        "method": [StrOptions({"median", "quartiles"})],
+        "method": [StrOptions({"median", "quartiles", "moments"})],
         "clip": [Interval(Real, 0, None, closed="neither"), None],
     }
 
@@ -106,7 +105,7 @@ default="zero-out"
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Spend the budget and release quantiles of each column.
+        """Spend the budget and release quantiles or moments of each column.
 
         Parameters
         ----------
@@ -120,18 +119,34 @@ default="zero-out"
         self
             The fitted transformer.
         """
-        if self.method == "median":
-            (self.mean_,) = self._release_quantiles(X, np.array([0.5]))
-            low, high = self._bounds()
-            near = np.clip(0.0, low, high)
-            self.scale_ = np.abs(self.mean_ - near) / 2
-        else:
-            first, third = self._release_quantiles(X, np.array([0.25, 0.75]))
-            self.mean_ = (first + third) / 2
-            self.scale_ = (third - first) / 1.349
+        self.mean_, self.scale_ = _CENTRES[self.method](self, X)
         self.scale_ = np.where(self.scale_ > 0, self.scale_, 1.0)
         self.var_ = self.scale_**2
         return self
+
+    def _medians(self, X):
+        (median,) = self._release_quantiles(X, np.array([0.5]), depth=1)
+        return median, np.abs(median - np.clip(0.0, *self._bounds())) / 2
+
+    def _quartiles(self, X):
+        first, third = self._release_quantiles(X, np.array([0.25, 0.75]), depth=1)
+        return (first + third) / 2, (third - first) / 1.349
+
+    def _moments(self, X):
+        X = admit_rows(self, X, accept_sparse=False)
+        low, high = self._bounds()
+        moments = ColumnMoments(X.shape[1], Neighbours(self.neighbours))
+        noisy = paid_release(
+            self,
+            GaussianMechanism.calibrated(moments.sensitivity, self._budget(), size=moments.size),
+            lambda: moments.vector(X, low, high),
+            n_rows=len(X),
+            facts=(CLIPPED,),
+            depth=1,
+        )
+        read = moments.read(noisy, len(X), self.noise_scale_)
+        half = high / 2 - low / 2
+        return low / 2 + high / 2 + half * read.mean, half * np.sqrt(read.variance)
 
     def transform(self, X):
         """Centre, scale and clip each column.
@@ -164,6 +179,13 @@ default="zero-out"
         """
         X = self._transformed(X)
         return finite(lambda: X * self.scale_ + self.mean_, X.dtype)
+
+
+_CENTRES = {
+    "median": PrivateStandardScaler._medians,
+    "quartiles": PrivateStandardScaler._quartiles,
+    "moments": PrivateStandardScaler._moments,
+}
 
 
 def _clipped(X, clip):

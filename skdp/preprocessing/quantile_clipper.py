@@ -1,60 +1,62 @@
-"""Clip columns to ranges between two private quantiles."""
+"""Clip columns to ranges between two private quantiles, or rows to a private quantile of norms."""
+
+import functools
+from numbers import Real
 
 import numpy as np
 
-from skdp._admission import fit_context
-from skdp.preprocessing.quantile_release import QUANTILE_CONSTRAINTS, QuantileTransformer
+from skdp._admission import StrOptions, fit_context
+from skdp._validation import is_real
+from skdp.preprocessing.admission import admit_rows
+from skdp.preprocessing.quantile_release import (
+    QUANTILE_CONSTRAINTS,
+    QuantileTransformer,
+    increasing_pair,
+)
+from skdp.preprocessing.shared_docs import QUANTILE_DOCS, documented
+from skdp.records import clip_rows
+from skdp.records.clipping import LARGEST_NORM, SMALLEST_NORM
 
 
+@documented(QUANTILE_DOCS)
 class PrivateQuantileClipper(QuantileTransformer):
-    """Clip columns to ranges between two private quantiles.
+    """Clip columns to ranges between two private quantiles, or rows to a quantile of their norms.
 
     For whoever can declare no more than an honest wide range.
 
     Parameters
     ----------
-    bounds : pair or mapping, default=(-1e3, 1e3)
-        Declared ranges, (low, high), each a number or one for each column, or a mapping of column
-        names to pairs. An honest power of ten is enough: points are spaced geometrically.
-    quantiles : pair of floats, default=(0.1, 0.9)
-        Levels of the two quantiles, public, increasing, in (0, 1).
-    epsilon : float, default=1.0
-        Privacy loss of all columns together, above 0.
-    delta : float, default=1e-6
-        In [0, 1). With 0 each quantile costs epsilon divided by their number.
-    n_points : int, default=49
-        Points for each column, over six decades.
-    neighbours : {"zero-out", "replace-one", "add-or-remove-one"} or Neighbours, \
-default="zero-out"
-        The relation of the guarantee; replace-one adds more noise.
-    ledger : Ledger or None, default=None
-        Where each fit spends before it looks at the values.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws from a cryptographic generator. Anything else is for tests: it warns.
+    %(bounds)s
+    target : {"columns", "row_norm"}, default="columns"
+        "columns" releases two quantiles of each column, and clips it to what is between.
+        "row_norm" releases one quantile of the Euclidean norms of rows, and scales rows so that
+        this norm becomes 1 and longer ones are cut down to 1: private estimators take a `row_norm`
+        of 1 if nothing else is said, so the norm need not be told to them.
+    quantiles : pair of floats, float or None, default=None
+        Levels, public, in (0, 1): an increasing pair for columns, where None is (0.1, 0.9); one
+        number for row norms, where None is 0.5.
+    %(budget)s
+    %(delta)s
+    %(relation)s
 
     Attributes
     ----------
     low_, high_ : ndarray of shape (n_features,)
-        The ranges.
-    privacy_ : PrivacyStatement
-        What this fit promised.
-    sensitivity_ : Sensitivity
-        How far one record moves a rank.
-    noise_scale_ : float
-        Scale of the noise on ranks, in records: far below n_samples, or the quantiles are noise.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if X had string column names.
+        The ranges; with ``target="row_norm"`` the declared ones.
+    row_norm_ : float
+        The released norm; with ``target="columns"`` there is none.
+    %(promise)s
+    %(noise)s
+    %(features)s
 
     Notes
     -----
-    *Guarantees.* (epsilon, delta)-differential privacy of all quantiles of all columns. With
-    G(t) = sum_i (1[x_i <= t] - q), a record moves each G(t) by max(q, 1 - q) at most (replace-one:
-    by 1); a pick with weights exp(-abs(G(t)) / beta) is of bounded range (Durfee and Rogers 2019),
-    and the picks of all columns and quantiles compose exactly as such. Transformed private rows
-    are private rows. Each further quantile costs accuracy of all: the noise grows with about the
-    root of their number.
+    %(guarantee)s
+
+    *Row norms* are those of rows clipped to the declared ranges, one quantile whatever the number
+    of columns. Put it after a scaler, with the scaler's range as bounds. Its points lie between
+    1e-6 of the longest possible row and that one, by default 33 % apart; a larger `n_points` costs
+    little here.
 
     Examples
     --------
@@ -64,18 +66,28 @@ default="zero-out"
     >>> clipper = PrivateQuantileClipper((0.0, 100.0), epsilon=5.0).fit(X)
     >>> clipper.transform(X).shape
     (178, 2)
+
+    >>> rows = PrivateQuantileClipper(
+    ...     (0.0, 100.0), target="row_norm", n_points=1000, epsilon=5.0
+    ... ).fit(X)
+    >>> 12 < rows.row_norm_ < 15  # the median is 13.3
+    True
+    >>> bool((rows.transform(X) ** 2).sum(axis=1).max() < 1.0001)
+    True
     """
 
     _parameter_constraints = {  # noqa: RUF012  (scikit-learn's convention)
         **QUANTILE_CONSTRAINTS,
-        "quantiles": [tuple, list, np.ndarray],
+        "target": [StrOptions({"columns", "row_norm"})],
+        "quantiles": [Real, tuple, list, np.ndarray, None],
     }
 
     def __init__(
         self,
         bounds=(-1e3, 1e3),
         *,
-        quantiles=(0.1, 0.9),
+        target="columns",
+        quantiles=None,
         epsilon=1.0,
         delta=1e-6,
         n_points=49,
@@ -84,6 +96,7 @@ default="zero-out"
         random_state=None,
     ):
         self.bounds = bounds
+        self.target = target
         self.quantiles = quantiles
         self.epsilon = epsilon
         self.delta = delta
@@ -94,7 +107,7 @@ default="zero-out"
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Spend the budget and release quantiles of each column.
+        """Spend the budget and release quantiles of each column, or one of row norms.
 
         Parameters
         ----------
@@ -108,11 +121,38 @@ default="zero-out"
         self
             The fitted transformer.
         """
-        self.low_, self.high_ = self._release_quantiles(X, self._levels())
+        if self.target == "row_norm":
+            self._fit_row_norm(X)
+        else:
+            levels = increasing_pair((0.1, 0.9) if self.quantiles is None else self.quantiles)
+            vars(self).pop("row_norm_", None)
+            self.low_, self.high_ = self._release_quantiles(X, levels)
         return self
 
+    def _fit_row_norm(self, X):
+        level = 0.5 if self.quantiles is None else self.quantiles
+        if not is_real(level) or not 0 < level < 1:
+            raise ValueError(
+                f"quantiles must be one number in (0, 1) for row norms, got {level!r}."
+            )
+        X = admit_rows(self, X, accept_sparse=False)
+        low, high = self._bounds()
+        longest = _norms(np.maximum(np.abs(low), np.abs(high))[None, :])
+        if not 1e6 * SMALLEST_NORM <= longest[0, 0] <= LARGEST_NORM:
+            raise ValueError(f"bounds must be such that rows are no longer than {LARGEST_NORM:g}.")
+        norm = self._pick(
+            lambda: _norms(np.clip(X, low, high)),
+            np.zeros(1),
+            longest[0],
+            np.array([float(level)]),
+            len(X),
+            depth=1,
+        )
+        self.row_norm_ = float(norm[0, 0])
+        self.low_, self.high_ = low, high
+
     def transform(self, X):
-        """Clip each column to its range.
+        """Clip each column to its range, or each row to the released norm, which becomes 1.
 
         Parameters
         ----------
@@ -125,4 +165,12 @@ default="zero-out"
             Of the dtype of X.
         """
         X = self._rows(X)
-        return np.clip(X, self.low_, self.high_).astype(X.dtype, copy=False)
+        clipped = np.clip(X, self.low_, self.high_).astype(X.dtype, copy=False)
+        if not hasattr(self, "row_norm_"):
+            return clipped
+        return (clip_rows(clipped, self.row_norm_) / self.row_norm_).astype(X.dtype, copy=False)
+
+
+def _norms(X):
+    """Return the norms of rows as a column; each is a function of its row alone, bit for bit."""
+    return np.abs(functools.reduce(np.hypot, X.T.astype(np.float64)))[:, None]

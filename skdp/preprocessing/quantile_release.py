@@ -1,29 +1,24 @@
 """What transformers that rest on released quantiles share."""
 
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
-from skdp._admission import HasMethods, Interval, StrOptions, check_is_fitted
+from skdp._admission import Interval, check_is_fitted
 from skdp._estimator import PrivateEstimator
-from skdp._random import NumpyGenerator
 from skdp.mechanisms.quantiles import QuantileMechanism, quantile_sensitivity, rank_excesses
 from skdp.preprocessing.admission import admit_rows, admit_transformed
 from skdp.preprocessing.public_range import _in_column_order, _range
-from skdp.privacy import Neighbours, PrivacyStatement
-from skdp.privacy.statement import noise_source
+from skdp.preprocessing.release import PAID_CONSTRAINTS, paid_release
+from skdp.privacy import Neighbours
 
-QUANTILE_CONSTRAINTS = {
+QUANTILE_CONSTRAINTS = PAID_CONSTRAINTS | {
     "bounds": [tuple, list, np.ndarray, Mapping],
-    "epsilon": [Interval(Real, 0, None, closed="neither")],
-    "delta": [Interval(Real, 0, 1, closed="left")],
     "n_points": [Interval(Integral, 8, 2**16, closed="both")],
-    "neighbours": [StrOptions({member.value for member in Neighbours}), Neighbours],
-    "ledger": [None, HasMethods("spend")],
-    "random_state": ["random_state", NumpyGenerator],
 }
+CLIPPED = "Each value is clipped to a range that was declared, not computed from the data."
 #: Decades below the largest magnitude that the points reach.
 _DECADES = 6
 
@@ -49,63 +44,37 @@ class QuantileTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimat
     #: Which values that are not finite are admitted, in the words of scikit-learn.
     _finite: bool | str = True
 
-    def _release_quantiles(self, X, levels, stacklevel=5):
+    def _release_quantiles(self, X, levels, depth=0):
         """Spend, release, and return quantiles of shape (n_levels, n_features)."""
         X = admit_rows(self, X, accept_sparse=False, ensure_all_finite=self._finite)
         low, high = self._bounds()
+        return self._pick(lambda: np.clip(X, low, high), low, high, levels, len(X), depth + 1)
+
+    def _pick(self, values, low, high, levels, n_rows, depth):
+        """Spend, release, and return quantiles of the columns of `values()`, within ranges."""
         points = log_points(low, high, int(self.n_points))
-        relation = Neighbours(self.neighbours)
         mechanism = QuantileMechanism.calibrated(
-            quantile_sensitivity(levels, relation),
+            quantile_sensitivity(levels, Neighbours(self.neighbours)),
             self._budget(),
-            n_picks=X.shape[1] * len(levels),
+            n_picks=len(low) * len(levels),
             n_points=len(points),
         )
-        statement = self._statement(mechanism)
-        known = None if relation is Neighbours.ADD_OR_REMOVE_ONE else X.shape[0]
-        self._warn_of_large_delta(known, stacklevel=stacklevel)
-        rng = self._random_source(stacklevel=stacklevel)
-        if self.ledger is not None:
-            self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
-        places = mechanism.release(rank_excesses(np.clip(X, low, high), points, levels), rng)
-        places = places.reshape(X.shape[1], len(levels)).astype(int)
-        self.privacy_ = statement
-        self.sensitivity_ = mechanism.sensitivity
-        self.noise_scale_ = mechanism.noise_scale
+        places = paid_release(
+            self,
+            mechanism,
+            lambda: rank_excesses(values(), points, levels),
+            n_rows=n_rows,
+            facts=(CLIPPED,),
+            depth=depth + 1,
+        )
+        places = places.reshape(len(low), len(levels)).astype(int)
         return np.sort(np.take_along_axis(points.T, places, axis=1), axis=1).T
-
-    def _levels(self):
-        """Return the declared `quantiles` as an array, or refuse."""
-        problem = f"quantiles must be an increasing pair in (0, 1), got {self.quantiles!r}."
-        try:
-            levels = np.array(self.quantiles, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(problem) from None
-        if levels.shape != (2,) or not 0 < levels[0] < levels[1] < 1:
-            raise ValueError(problem)
-        return levels
 
     def _bounds(self):
         bounds = self.bounds
         if isinstance(bounds, Mapping):
             bounds = _in_column_order(bounds, getattr(self, "feature_names_in_", None))
         return _range(bounds, self.n_features_in_, "bounds")
-
-    def _statement(self, mechanism):
-        from skdp.privacy.accounting import EventCurve
-
-        return PrivacyStatement(
-            curve=EventCurve(mechanism.event),
-            budget=self._budget(),
-            neighbours=mechanism.sensitivity.neighbours,
-            theorem=mechanism.theorem,
-            assumptions=(
-                "The columns are public, and so is how X is stored (float32 or float64).",
-                "Each value is clipped to a range that was declared, not computed from the data.",
-                "No parameter was chosen by looking at this data.",
-            ),
-            noise=noise_source(seeded=self.random_state is not None),
-        )
 
     def _rows(self, X):
         check_is_fitted(self)
@@ -119,6 +88,18 @@ class QuantileTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimat
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def increasing_pair(quantiles):
+    """Return two declared levels as an array, or refuse."""
+    problem = f"quantiles must be an increasing pair in (0, 1), got {quantiles!r}."
+    try:
+        levels = np.array(quantiles, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(problem) from None
+    if levels.shape != (2,) or not 0 < levels[0] < levels[1] < 1:
+        raise ValueError(problem)
+    return levels
 
 
 def finite(values, dtype):

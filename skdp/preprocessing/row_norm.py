@@ -44,8 +44,9 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     example. Learning ranges, means or categories from private rows
     (:class:`~sklearn.preprocessing.StandardScaler`, a plain
     :class:`~sklearn.preprocessing.OneHotEncoder`) voids the guarantee of what follows. So that no
-    row decides whether the matrix is dense or sparse, set ``sparse_output=False``, or the column
-    transformer's ``sparse_threshold`` to 0 (always dense) or 1 (always sparse).
+    row decides whether the matrix is dense or sparse, set ``sparse_output=False`` or the column
+    transformer's ``sparse_threshold`` to 0, which is always dense. (With 1 a table without a single
+    0 is dense, any other one sparse.)
 
     CSR input stays CSR.
 

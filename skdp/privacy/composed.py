@@ -1,20 +1,18 @@
 """What several fits promise together, when which fits there are was fixed beforehand."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from skdp.privacy.budget import PrivacyBudget
 from skdp.privacy.statement import SEEDED_NOISE, PrivacyStatement
 
-__all__ = ["composed_statement", "pipeline_statement"]
+__all__ = ["composed_statement"]
 
 FIXED_BEFOREHAND = (
     "Which fits there are, in which order and with which parameters, was fixed before the first of "
     "them was run."
 )
-#: The package whose transformers learn nothing from rows.
-_LEARNS_NOTHING = "skdp.preprocessing"
 
 
 def composed_statement(
@@ -85,110 +83,6 @@ def composed_statement(
         unit=parts[0].unit,
         verified=all(part.verified for part in parts),
     )
-
-
-def pipeline_statement(
-    pipeline: Any, *, delta: float | None = None, public: Collection[str] = ()
-) -> PrivacyStatement:
-    """State what a fitted pipeline promises as a whole.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-        Fitted by one call of `fit`. Its steps are private estimators, transformers that learn
-        nothing from rows (scikit-learn's stateless ones and those of `skdp.preprocessing`), and
-        `public` ones.
-    delta : float or None, default=None
-        The delta to state; None takes the sum of those of the private steps.
-    public : collection of str, default=()
-        Names of other steps that learned nothing from private rows and map each row by itself, such
-        as an encoder of declared categories; outer__inner for a step of a pipeline within. The
-        statement lists each among its assumptions.
-
-    Returns
-    -------
-    PrivacyStatement
-        As of :func:`composed_statement`.
-
-    Raises
-    ------
-    ValueError
-        If a step may have learned from the rows without a statement, or as for
-        :func:`composed_statement`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from skdp.decomposition import PrivatePCA
-    >>> from skdp.linear_model import SparseDPSGDClassifier
-    >>> from skdp.privacy import pipeline_statement
-    >>> X, y = np.eye(400, 5), np.arange(400) % 2
-    >>> pipeline = make_pipeline(
-    ...     PrivatePCA(3, epsilon=0.5, delta=1e-6),
-    ...     SparseDPSGDClassifier(epsilon=1.0, delta=1e-6, classes=[0, 1]),
-    ... )
-    >>> statement = pipeline_statement(pipeline.fit(X, y))
-    >>> statement.epsilon < 1.2, statement.delta
-    (True, 2e-06)
-    """
-    if not hasattr(pipeline, "steps"):
-        raise TypeError(
-            f"pipeline must be a Pipeline of scikit-learn, got {pipeline!r}. What one estimator "
-            "promises is in its privacy_."
-        )
-    statements, unproved = [], []
-    for name, step in _steps(pipeline.steps):
-        if hasattr(step, "privacy_"):
-            statements.append(step.privacy_)
-        elif name in public:
-            unproved.append(
-                f"Step {name!r} learned nothing from private rows and maps each row by itself."
-            )
-        elif hasattr(step, "epsilon"):
-            raise ValueError(
-                f"Step {name!r} ({type(step).__name__}) is not fitted yet: call pipeline.fit first."
-            )
-        elif not _learns_nothing(step):
-            raise ValueError(
-                f"Step {name!r} ({type(step).__name__}) makes no privacy statement. If it learned "
-                f"nothing from private rows, pass public=[{name!r}]; otherwise the pipeline has no "
-                "guarantee."
-            )
-    whole = composed_statement(statements, delta=delta)
-    return PrivacyStatement(
-        curve=whole.curve,
-        budget=whole.budget,
-        neighbours=whole.neighbours,
-        theorem=whole.theorem,
-        assumptions=(*whole.assumptions, *unproved),
-        noise=whole.noise,
-        unit=whole.unit,
-        verified=whole.verified,
-    )
-
-
-def _steps(steps: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield names and steps; those of a pipeline within are named outer__inner."""
-    for name, step in steps:
-        if hasattr(step, "steps"):
-            yield from _steps(step.steps, f"{prefix}{name}__")
-        elif step not in (None, "passthrough"):
-            yield prefix + name, step
-
-
-def _learns_nothing(step: Any) -> bool:
-    """Whether a step keeps nothing, and treats each row by itself.
-
-    A function of the user may do anything with all rows: its owner has to vouch for it.
-    """
-    from sklearn.utils import get_tags
-
-    if type(step).__module__.startswith(f"{_LEARNS_NOTHING}."):
-        return True
-    of_library = type(step).__module__.startswith("sklearn.")
-    runs_a_function = getattr(step, "func", None) is not None
-    return of_library and not runs_a_function and not get_tags(step).requires_fit
 
 
 def _refuse_what_does_not_add_up(parts: tuple[PrivacyStatement, ...]) -> None:

@@ -20,7 +20,9 @@ _UNVERIFIED = "The sensitivity was declared by the user, not proved: the guarant
 _SECRET = ("random_state", "seed", "ledger")
 _LONGEST = 120
 # Characters that reorder what stands around them, so that a text reads as another one.
-_REORDERING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+_REORDERING = frozenset(
+    map(chr, (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+)
 
 
 def visible(text: str) -> str:
@@ -61,14 +63,11 @@ def declared(estimator: Any) -> list[tuple[str, str]]:
 
 def budget_left(ledger: Any) -> list[tuple[str, str]]:
     """Return what is left in a ledger, rounded down."""
-    left = ledger.remaining() if callable(ledger.remaining) else ledger.remaining
+    left = ledger.remaining()
     return [
         ("epsilon left", _rounded_down(left.epsilon)),
         ("delta left", _rounded_down(left.delta)),
-        (
-            "releases entered",
-            f"{len(ledger.history() if callable(ledger.history) else ledger.history)}",
-        ),
+        ("releases entered", f"{len(ledger.history())}"),
     ]
 
 
