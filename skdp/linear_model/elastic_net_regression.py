@@ -16,28 +16,35 @@ from skdp.linear_model.output_perturbed import (
     OutputPerturbedLinearModel,
     weight_assumptions,
 )
-from skdp.objectives import Huber, Squared
+from skdp.objectives import Huber, LogCosh, Squared
+
+THRESHOLD_LOSSES = {"huber": Huber, "log_cosh": LogCosh}
 
 
 class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
     r"""Linear regression with an elastic-net penalty, released once with noise.
 
     Minimises the same objective as :class:`PrivateElasticNetClassifier` with the Huber loss (half
-    the squared residual up to `huber_threshold`, linear beyond) or half the squared residual.
+    the squared residual up to `huber_threshold`, linear beyond), its smooth relative or half the
+    squared residual.
 
     Parameters
     ----------
-    loss : {"huber", "squared_error"}, default="huber"
-        "huber" needs no bound on the labels: its slope is at most `huber_threshold`.
-        "squared_error" needs `y_bound`.
+    loss : {"huber", "log_cosh", "squared_error"}, default="huber"
+        "huber" needs no bound on the labels: its slope is at most `huber_threshold`. So is that of
+        "log_cosh", ``t^2 log cosh(residual / t)``, which bends gradually and is the one for
+        perturbation="objective". "squared_error" needs `y_bound`.
     huber_threshold : float, default=1.0
-        Residual, in the units of y, beyond which the Huber loss is linear. Declare it, or scale y
-        by a public constant; a scale estimated from the data has another sensitivity.
+        Residual, in the units of y, beyond which the Huber loss is linear, and around which the
+        log-cosh loss becomes so (its t). Declare it, or scale y by a public constant; a scale
+        estimated from the data has another sensitivity.
     y_bound : float or None, default=None
         Declared bound on the labels; y is clipped to [-y_bound, y_bound] before fitting. Centre y
         by a public constant first where it lies far from 0.
     epsilon, delta, alpha, l1_ratio, row_norm, fit_intercept, intercept_scaling, noise, bound
         As in :class:`PrivateElasticNetClassifier`.
+    perturbation : {"output", "objective"}, default="output"
+        As in :class:`PrivateElasticNetClassifier`; "objective" asks for loss="log_cosh".
     threshold, max_sample_weight, tol, max_rows_per_group, n_groups, ledger, random_state
         As in :class:`PrivateElasticNetClassifier`.
 
@@ -62,7 +69,7 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
     Notes
     -----
     *Guarantees.* As for :class:`PrivateElasticNetClassifier`, **replace-one** neighbours (features,
-    label and weight), with D = ``2 W kappa huber_threshold`` for the Huber loss and
+    label and weight), with D = ``2 W kappa huber_threshold`` for the Huber and log-cosh losses and
     ``2 W kappa (kappa R + y_bound)`` for the squared loss, R the radius of the minimiser.
 
     Examples
@@ -80,7 +87,7 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
     _parameter_constraints = {  # noqa: RUF012
         **OutputPerturbedLinearModel._parameter_constraints,
         **GROUP_CONSTRAINTS,
-        "loss": [StrOptions({"huber", "squared_error"})],
+        "loss": [StrOptions({"huber", "log_cosh", "squared_error"})],
         "huber_threshold": [SCALE],
         "y_bound": [SCALE, None],
     }
@@ -100,6 +107,7 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
         intercept_scaling=1.0,
         noise="auto",
         bound="tight",
+        perturbation="output",
         threshold=None,
         max_sample_weight=1.0,
         tol=1e-8,
@@ -120,6 +128,7 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
         self.intercept_scaling = intercept_scaling
         self.noise = noise
         self.bound = bound
+        self.perturbation = perturbation
         self.threshold = threshold
         self.max_sample_weight = max_sample_weight
         self.tol = tol
@@ -166,8 +175,8 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
         return self
 
     def _make_loss(self):
-        if self.loss == "huber":
-            return Huber(threshold=self._number("huber_threshold"))
+        if self.loss in THRESHOLD_LOSSES:
+            return THRESHOLD_LOSSES[self.loss](threshold=self._number("huber_threshold"))
         if self.y_bound is None:
             raise ValueError(
                 "loss='squared_error' needs y_bound: without a declared bound on the labels one "

@@ -15,15 +15,13 @@ from skdp._estimator import PrivateEstimator
 from skdp._groups import GroupedRowsMixin
 from skdp._random import NumpyGenerator
 from skdp.linear_model.clipped_rows import ClippedRowsMixin, clipped_rows
+from skdp.linear_model.perturbations import BOUNDS, PERTURBATIONS
 from skdp.linear_model.support import ThresholdedWeightsMixin
-from skdp.objectives import ElasticNet
 from skdp.privacy import PrivacyStatement
 from skdp.privacy.statement import noise_source
 from skdp.records import InMemoryRecords
 from skdp.stability.domain import Domain
-from skdp.stability.erm import GradientDiameterBound, PublishedBound
 from skdp.stability.noise import NOISE_RULES
-from skdp.stability.output_perturbation import OutputPerturbationPlan, planned_penalty
 
 #: Scales beyond these have no use, and their powers would leave the range of float64.
 SCALE = Interval(Real, 1e-30, 1e30, closed="both")
@@ -31,7 +29,6 @@ ROWS_ARE_PUBLIC = (
     "The number of rows and the columns are public, and so is how X is stored (float32 or "
     "float64, dense or sparse).",
 )
-BOUNDS = {"tight": GradientDiameterBound(), "paper": PublishedBound()}
 
 
 def weight_assumptions(sample_weight):
@@ -89,6 +86,7 @@ class OutputPerturbedLinearModel(
         "intercept_scaling": [SCALE],
         "noise": [StrOptions(set(NOISE_RULES))],
         "bound": [StrOptions(set(BOUNDS))],
+        "perturbation": [StrOptions(set(PERTURBATIONS))],
         "threshold": [None, StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "max_sample_weight": [SCALE],
         "tol": [SCALE],
@@ -110,8 +108,7 @@ class OutputPerturbedLinearModel(
         """
         rows_per_unit = 1 if slots is None else slots.per_group
         if slots is not None:
-            X, targets = slots.table(X), slots.column(targets, 1)
-            weights = slots.weights(weights)
+            X, targets, weights = slots.data(X, targets, weights)
         plan = self._plan(loss, self._domain(X.shape, max_weight, rows_per_unit))
         objective = plan.problem.objective
         n_weights = objective.loss.n_outputs * plan.problem.n_features
@@ -119,11 +116,9 @@ class OutputPerturbedLinearModel(
         statement = self._statement(plan, assumptions, self._unit_facts(slots))
         self._warn_of_large_delta(X.shape[0] // rows_per_unit, stacklevel=5)
         rng = self._random_source(stacklevel=5)
-        if self.ledger is not None:
-            self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
+        self._spend(statement)
         records = InMemoryRecords(clipped_rows(self, X), targets, weights, self._constant())
-        released = plan.mechanism.release(plan.minimiser(records), rng)
-        self._store(plan, rule, statement, released)
+        self._store(plan, rule, statement, plan.released(records, rng))
 
     def _constant(self):
         return self._number("intercept_scaling") if self.fit_intercept else None
@@ -140,28 +135,17 @@ class OutputPerturbedLinearModel(
 
     def _plan(self, loss, domain):
         """Fix everything that depends on public facts alone."""
-        l1_ratio = self._number("l1_ratio")
-        if l1_ratio == 1:
+        if self._number("l1_ratio") == 1:
             raise ValueError(
                 "l1_ratio=1 leaves no strong convexity, so one record can move the minimiser by "
                 "any amount and no noise is enough. Set l1_ratio below 1."
             )
-        rules = {
-            "tol": self._number("tol"),
-            "bound": BOUNDS[self.bound],
-            "noise": NOISE_RULES[self.noise],
-        }
-        if self.alpha == "auto":
-            penalty = planned_penalty(loss, l1_ratio, domain, self._budget(), **rules)
-        else:
-            penalty = ElasticNet(alpha=self._number("alpha"), l1_ratio=l1_ratio)
-        return OutputPerturbationPlan.for_penalty(loss, penalty, domain, self._budget(), **rules)
+        return PERTURBATIONS[self.perturbation].plan(self, loss, domain)
 
     def _statement(self, plan, assumptions, unit):
-        theorem = BOUNDS[self.bound].theorem
-        return released_once(
-            self, plan.mechanism, theorem, plan.sensitivity, assumptions, unit=unit
-        )
+        theorem = PERTURBATIONS[self.perturbation].theorem(self)
+        sensitivity = plan.mechanism.sensitivity
+        return released_once(self, plan.mechanism, theorem, sensitivity, assumptions, unit=unit)
 
     def _store(self, plan, rule, statement, released):
         released = released.reshape(plan.problem.objective.loss.n_outputs, -1)

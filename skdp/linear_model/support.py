@@ -4,6 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from skdp._admission import check_is_fitted
+from skdp.mechanisms import AdditiveMechanism
 from skdp.stability.selection import WeightThreshold
 
 
@@ -59,4 +60,9 @@ class ThresholdedWeightsMixin(ReleasedSupportMixin):
             Probabilities, in the shape of `weight`.
         """
         check_is_fitted(self)
+        if not isinstance(self._mechanism, AdditiveMechanism):
+            raise ValueError(
+                "flip_probability needs the law of the noise on a weight, which depends on the "
+                "data where the objective was perturbed. Use perturbation='output'."
+            )
         return WeightThreshold(self.threshold_).flip_probability(weight, self._mechanism)

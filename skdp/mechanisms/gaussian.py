@@ -133,7 +133,7 @@ class GaussianMechanism(AdditiveMechanism):
 
         from skdp.privacy.events import GaussianReleaseDpEvent
 
-        delta = self.delta_at(math.inf) / (2 * float(ndtr(-self._mu / 2)) or 1e-300)
+        delta = self.excess_delta
         if delta >= 1:  # noise so small that no Gaussian curve plus a constant lies above
             return NonPrivateDpEvent()
         total = self.total_sensitivity
@@ -144,6 +144,16 @@ class GaussianMechanism(AdditiveMechanism):
             noise_std=self._continuous_scale,
             delta=delta,
         )
+
+    @property
+    def continuous_mu(self) -> float:
+        """Sensitivity over standard deviation of continuous noise; see `excess_delta`."""
+        return self.total_sensitivity.value / self._continuous_scale
+
+    @property
+    def excess_delta(self) -> float:
+        """Least known delta that, added to the curve of `continuous_mu`, lies above this one's."""
+        return self.delta_at(math.inf) / (2 * float(ndtr(-self._mu / 2)) or 1e-300)
 
     @cached_property
     def _design(self) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """What is minimised: losses, penalties and their sum."""
 
+from skdp.objectives.further_losses import LogCosh
 from skdp.objectives.losses import (
     Huber,
     HuberHinge,
@@ -11,15 +12,18 @@ from skdp.objectives.losses import (
 )
 from skdp.objectives.objective import Objective
 from skdp.objectives.penalties import ElasticNet
+from skdp.objectives.tilt import Tilt
 
 __all__ = [
     "ElasticNet",
     "Huber",
     "HuberHinge",
+    "LogCosh",
     "Logistic",
     "Loss",
     "Multinomial",
     "Objective",
     "Squared",
     "SquaredHinge",
+    "Tilt",
 ]

@@ -20,7 +20,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -80,12 +80,31 @@ class Loss(ConvexLoss):
 
     Values and derivatives neither overflow nor lose their meaning at scores of any size that
     a clipped row can reach.
+
+    Attributes
+    ----------
+    twice_differentiable : bool
+        Whether the second derivative is continuous.
     """
+
+    twice_differentiable: ClassVar[bool] = False
 
     @property
     @abstractmethod
     def smoothness(self) -> float:
         """Largest eigenvalue of the second derivative with respect to the scores."""
+
+    @property
+    def branches(self) -> int:
+        """Vertices, besides 0, of a polytope that holds all derivatives of a record, and 0.
+
+        Two are enough for one output: the largest slope of either sign.
+        """
+        return 2
+
+    def log_determinant(self, ratio: float) -> float:
+        """Bound on log det(I + ratio H), H any second derivative with respect to the scores."""
+        return math.log1p(ratio * self.smoothness)
 
     @abstractmethod
     def value(self, scores: Array, y: Array) -> Array:
@@ -133,9 +152,15 @@ class Logistic(Loss):
     The curvature sigmoid (1 - sigmoid) is at most 1/4.
     """
 
+    twice_differentiable = True
     smoothness = 0.25
     pull = LOGISTIC_PULL
     slope_at_zero = 0.5
+
+    @property
+    def branches(self) -> int:
+        """One: the sign of the slope is that of -y."""
+        return 1
 
     def gradient_bound(self, kappa: float, radius: float) -> float:
         return float(expit(kappa * radius))
@@ -175,6 +200,7 @@ class Multinomial(Loss):
 
     n_outputs: int = field()
 
+    twice_differentiable = True
     smoothness = 0.5
 
     def __post_init__(self) -> None:
@@ -188,6 +214,18 @@ class Multinomial(Loss):
     @property
     def slope_at_zero(self) -> float:
         return math.sqrt((self.n_outputs - 1) / self.n_outputs)
+
+    @property
+    def branches(self) -> int:
+        """e_k - e_y for the other classes k."""
+        return self.n_outputs - 1
+
+    def log_determinant(self, ratio: float) -> float:
+        """(K - 1) log(1 + ratio / K): the rank is K - 1, the trace at most 1 - 1/K.
+
+        A sum of K - 1 logarithms is largest for equal eigenvalues.
+        """
+        return (self.n_outputs - 1) * math.log1p(ratio / self.n_outputs)
 
     def gradient_bound(self, kappa: float, radius: float) -> float:
         return math.sqrt(2)
@@ -305,20 +343,9 @@ class SquaredHinge(Loss):
         return np.where(y * scores < 1, 2.0, 0.0)
 
 
-@final
 @dataclass(frozen=True)
-class Huber(Loss):
-    """``(m - y)^2 / 2`` up to ``|m - y| = threshold = t``, ``t (|m - y| - t / 2)`` beyond.
-
-    The slope is the clipped residual: L = threshold, curvature 1, D = 2 W kappa threshold
-    whatever the targets. -m clip(m - y) grows with ``|y|`` without bound: only the slope at 0 gives
-    a radius, W kappa threshold / lam.
-
-    Parameters
-    ----------
-    threshold : float, default=1.0
-        Where the loss turns linear, above 0.
-    """
+class ThresholdLoss(Loss):
+    """A loss of the residual whose slope never exceeds `threshold`, of curvature 1 at most."""
 
     threshold: float = 1.0
 
@@ -334,6 +361,22 @@ class Huber(Loss):
 
     def gradient_bound(self, kappa: float, radius: float) -> float:
         return self.threshold
+
+
+@final
+@dataclass(frozen=True)
+class Huber(ThresholdLoss):
+    """``(m - y)^2 / 2`` up to ``|m - y| = threshold = t``, ``t (|m - y| - t / 2)`` beyond.
+
+    The slope is the clipped residual: L = threshold, curvature 1, D = 2 W kappa threshold
+    whatever the targets. -m clip(m - y) grows with ``|y|`` without bound: only the slope at 0 gives
+    a radius, W kappa threshold / lam.
+
+    Parameters
+    ----------
+    threshold : float, default=1.0
+        Where the loss turns linear, above 0.
+    """
 
     def value(self, scores: Array, y: Array) -> Array:
         slope = self.derivative(scores, y)
@@ -368,6 +411,7 @@ class Squared(Loss):
 
     y_bound: float
 
+    twice_differentiable = True
     smoothness = 1.0
 
     def __post_init__(self) -> None:

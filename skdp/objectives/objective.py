@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from skdp.objectives.losses import Loss
 from skdp.objectives.penalties import ElasticNet
+from skdp.objectives.tilt import NO_TILT, Tilt
 
 if TYPE_CHECKING:
     from skdp.records.base import Records
@@ -29,6 +30,8 @@ class Objective:
     ----------
     loss : Loss
     penalty : ElasticNet
+    tilt : Tilt, default=NO_TILT
+        A linear term that is added to F.
 
     Examples
     --------
@@ -40,6 +43,7 @@ class Objective:
 
     loss: Loss
     penalty: ElasticNet
+    tilt: Tilt = NO_TILT
 
     @property
     def strong_convexity(self) -> float:
@@ -51,8 +55,13 @@ class Objective:
         return max_weight * self.loss.smoothness * kappa * kappa + self.penalty.l2
 
     def minimiser_radius(self, kappa: float, max_weight: float) -> float:
-        """Bound on the norm of the minimiser, whatever the data."""
-        return self.loss.minimiser_radius(kappa, max_weight, self.strong_convexity)
+        """Bound on the norm of the minimiser, whatever the data.
+
+        With a tilt t, stationarity multiplied by w is lam norm(w)^2 <= norm(t) norm(w) + W pull:
+        norm(w) is at most norm(t) / lam more than without one.
+        """
+        upright = self.loss.minimiser_radius(kappa, max_weight, self.strong_convexity)
+        return upright + self.tilt.norm / self.strong_convexity
 
     def gradient_diameter(self, kappa: float, max_weight: float) -> float:
         """D: largest distance between two records' gradients at one minimiser.
@@ -67,14 +76,16 @@ class Objective:
         """F(coef)."""
         losses = self.loss.value(records.scores(coef), records.targets)
         mean = records.total(losses) / records.n_samples
-        return mean + self.penalty.value(coef, records.n_features)
+        return mean + self.penalty.value(coef, records.n_features) + self.tilt.value(coef)
 
     def gradient(self, coef: Array, records: "Records", scores: Array | None = None) -> Array:
-        """Gradient of the mean loss and the L2 part, shape of `coef`."""
+        """Gradient of the mean loss, the L2 part and the tilt, shape of `coef`."""
         scores = records.scores(coef) if scores is None else scores
         gradient = records.gradient_sum(self.loss.derivative(scores, records.targets))
         gradient /= records.n_samples
         gradient += self.penalty.l2 * coef
+        if self.tilt.norm:
+            gradient += self.tilt.slope
         return gradient
 
     def subgradient(self, coef: Array, records: "Records") -> Array:

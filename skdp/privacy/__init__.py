@@ -6,7 +6,8 @@ used.
 """
 
 from skdp.privacy.budget import Neighbours, PrivacyBudget, Sensitivity
-from skdp.privacy.composed import composed_statement, pipeline_statement
+from skdp.privacy.composed import composed_statement
+from skdp.privacy.diffprivlib_accountant import diffprivlib_accountant
 from skdp.privacy.ledger import InMemoryLedger, Ledger, LedgerEntry
 from skdp.privacy.privacy_ledger import PrivacyLedger
 from skdp.privacy.statement import PrivacyStatement, noise_source
@@ -21,6 +22,6 @@ __all__ = [
     "PrivacyStatement",
     "Sensitivity",
     "composed_statement",
+    "diffprivlib_accountant",
     "noise_source",
-    "pipeline_statement",
 ]

@@ -17,7 +17,7 @@ from skdp.privacy.gaussian_curve import gaussian_delta, gaussian_epsilon
 from skdp.privacy.joint_steps import GaussianNoise, JointStep, PurePicks
 from skdp.privacy.loss_curves import LatticeCurve
 from skdp.privacy.loss_pairs import composed_curve
-from skdp.privacy.parts import Part, StepPart, SubsetPart
+from skdp.privacy.parts import MinimiserPart, Part, StepPart, SubsetPart
 from skdp.privacy.pure_curve import pure_delta, pure_epsilon
 from skdp.privacy.renyi import RenyiCurve
 
@@ -109,6 +109,8 @@ class Parts:
             return (_Sum(0.0, self.mu),)
         if self._is_one_pure:
             return (_OnePure(self.pure[0][0]),)
+        if self._one_curve is not None:
+            return (self._one_curve,)
         whole = _grid(self, coarseness) or _plain(self, coarseness)
         candidates = (whole, _renyi(self), self._without_sampling())
         found = tuple(bound for bound in candidates if bound is not None)
@@ -141,6 +143,19 @@ class Parts:
     @property
     def _is_one_pure(self) -> bool:
         return self.mu == 0 and not self.others and sum(count for _, count in self.pure) == 1
+
+    @property
+    def _one_curve(self) -> "Bound | None":
+        """The curve of a single minimiser, in closed form."""
+        match (self.mu, self.pure, self.others):
+            case (0.0, (), ((MinimiserPart(curve=curve), 1),)):
+                return curve
+        return None
+
+    @property
+    def guarantee(self) -> float:
+        """All of it is so much DP with delta = 0; infinite where it is not."""
+        return math.inf if self.mu > 0 else self._guarantee
 
     @property
     def _guarantee(self) -> float:

@@ -9,6 +9,7 @@ from skdp.exceptions import UnsupportedEventError
 from skdp.privacy.budget import Neighbours
 from skdp.privacy.events import GaussianReleaseDpEvent, PureReleaseDpEvent, relation_of
 from skdp.privacy.filter_events import RenyiBoundDpEvent
+from skdp.privacy.fitted_search import FittedSearchPart
 from skdp.privacy.joint_steps import (
     BoundedRangePicks,
     GaussianNoise,
@@ -16,9 +17,11 @@ from skdp.privacy.joint_steps import (
     PurePicks,
     Release,
 )
+from skdp.privacy.objective_events import ObjectivePerturbationDpEvent
 from skdp.privacy.parts import (
     BoundedPart,
     LibraryPart,
+    MinimiserPart,
     Part,
     ReplacedPart,
     SampledPart,
@@ -69,11 +72,22 @@ def _parts(event: DpEvent) -> Iterator[tuple[Part, int]]:
             return
         case RenyiBoundDpEvent():
             yield BoundedPart(event.order, event.divergence), 1
+        case ObjectivePerturbationDpEvent():
+            yield MinimiserPart(event.curve), 1
         case RandomSearchDpEvent():
-            yield SearchPart(event.epsilon, TrialLaw(event.mean, event.shape_number)), 1
+            yield _search(event), 1
         case _:
             release = _release(event)
             yield LibraryPart(event) if release is None else StepPart(JointStep((release,))), 1
+
+
+def _search(event: RandomSearchDpEvent) -> Part:
+    law = TrialLaw(event.mean, event.shape_number)
+    if not event.fits:
+        return SearchPart(event.epsilon, law)
+    if {relation_of(fit) for fit in event.fits} != {event.neighbours}:
+        raise UnsupportedEventError("The fits of a search are not of its neighbouring relation.")
+    return FittedSearchPart(event.epsilon, law, event.fits)
 
 
 def _blocks(events: list[DpEvent]) -> list[list[Release]]:

@@ -18,6 +18,7 @@ from skdp.exceptions import UnsupportedEventError
 from skdp.privacy.budget import Neighbours
 from skdp.privacy.event_fields import positive_field, probability_field
 from skdp.privacy.filter_events import RenyiBoundDpEvent
+from skdp.privacy.objective_events import ObjectivePerturbationDpEvent
 from skdp.privacy.search_events import RandomSearchDpEvent
 from skdp.privacy.step_events import SelectionDpEvent, SelectionKind
 
@@ -128,6 +129,7 @@ OUR_EVENTS = (
     SelectionDpEvent,
     RenyiBoundDpEvent,
     RandomSearchDpEvent,
+    ObjectivePerturbationDpEvent,
 )
 SAMPLED_EVENTS = (dp_event.PoissonSampledDpEvent, dp_event.SampledWithoutReplacementDpEvent)
 
@@ -238,6 +240,11 @@ def _translated(event: DpEvent) -> DpEvent:
             return dp_event.SelfComposedDpEvent(pick, event.picks)
         case SelectionDpEvent():
             return dp_event.ZCDpEvent(event.picks * event.epsilon**2 / 8)
+        case RandomSearchDpEvent(fits=(_, *_)):
+            raise UnsupportedEventError(
+                "dp_accounting has no event for trials that are one of several fits, or a score; "
+                "`epsilon_of` and `delta_of` price them."
+            )
         case RandomSearchDpEvent():
             trial = dp_event.ZCDpEvent(event.epsilon**2 / 2)
             return dp_event.RepeatAndSelectDpEvent(trial, event.mean, event.shape_number)
@@ -250,6 +257,8 @@ def _translated(event: DpEvent) -> DpEvent:
                 "dp_accounting has no event for a bound at one Renyi order; `epsilon_of` and "
                 "`delta_of` price it."
             )
+        case ObjectivePerturbationDpEvent():
+            return dp_event.ZCDpEvent(event.curve.rho)
     if type(event) in (dp_event.SelfComposedDpEvent, *SAMPLED_EVENTS):
         return attr.evolve(event, event=_translated(event.event))
     return event

@@ -9,6 +9,7 @@ import numpy as np
 from dp_accounting import DpEvent, dp_event
 from numpy.typing import NDArray
 
+from skdp.exceptions import UnsupportedEventError
 from skdp.privacy.joint_steps import JointStep
 from skdp.privacy.loss_curves import (
     LatticeCurve,
@@ -16,12 +17,14 @@ from skdp.privacy.loss_curves import (
     PoissonCurves,
     ReplacedGaussianCurve,
 )
+from skdp.privacy.objective_curve import ObjectiveCurve
 from skdp.privacy.renyi import ORDERS, poisson_renyi
 from skdp.privacy.trial_laws import TrialLaw
 
 __all__ = [
     "BoundedPart",
     "LibraryPart",
+    "MinimiserPart",
     "Part",
     "ReplacedPart",
     "SampledPart",
@@ -238,6 +241,37 @@ class SearchPart:
 
 @final
 @dataclass(frozen=True)
+class MinimiserPart:
+    """The minimiser of an objective that noise tilted."""
+
+    curve: ObjectiveCurve
+    guarantee = math.inf
+
+    @property
+    def rho(self) -> float:
+        return self.curve.rho
+
+    def curves(self, coarseness: int) -> LossCurves:
+        return self.curve
+
+    def renyi(self) -> Array:
+        return self.curve.renyi(ORDERS)
+
+    def plain(self) -> DpEvent:
+        return dp_event.ZCDpEvent(self.rho)
+
+
+#: What must be at least 0 in events that are not checked where they are made.
+_COSTS = {
+    dp_event.ZCDpEvent: ("rho", "xi"),
+    dp_event.GaussianDpEvent: ("noise_multiplier",),
+    dp_event.LaplaceDpEvent: ("noise_multiplier",),
+    dp_event.DiscreteLaplaceDpEvent: ("noise_parameter", "sensitivity"),
+}
+
+
+@final
+@dataclass(frozen=True)
 class LibraryPart:
     """An event of dp_accounting as its accountants read it under add-or-remove-one.
 
@@ -252,6 +286,12 @@ class LibraryPart:
     event: DpEvent
     rate: float = 1.0
     guarantee = math.inf
+
+    def __post_init__(self) -> None:
+        # dp_accounting adds what it is given; a negative cost would give back what others spent.
+        for name in _COSTS.get(type(self.event), ()):
+            if not getattr(self.event, name) >= 0:
+                raise UnsupportedEventError(f"No privacy loss is negative: {self.event!r}.")
 
     def __hash__(self) -> int:
         # Some of these events hold lists.

@@ -107,6 +107,8 @@ class Problem:
           (`summation_terms`) and four more roundings;
         * the L2 part, the sum with it and the step of a first-order method add
           4 u (smoothness) ||w||;
+        * a tilt t enters by one more sum: u (norm(t) + W L kappa + l2 ||w||), and 3 u norm(t) in
+          a step;
         * adding an L1 level rounds by u times the result, which `certifies` allows for.
         """
         loss = self.objective.loss
@@ -115,7 +117,9 @@ class Problem:
         own = (16 + 2 * loss.n_outputs) * UNIT_ROUNDOFF * (slope + loss.smoothness)
         total = _gamma(summation_terms(self.n_samples, self.n_features) + 4) * slope
         data = self.max_weight * self.kappa * (loss.smoothness * score + own + total)
-        return 1.001 * (data + 4 * UNIT_ROUNDOFF * self.smoothness * norm)
+        tilt = self.objective.tilt.norm
+        summed = self.max_weight * slope * self.kappa + self.smoothness * norm if tilt else 0.0
+        return 1.001 * (data + UNIT_ROUNDOFF * (4 * self.smoothness * norm + 4 * tilt + summed))
 
     def certifies(self, subgradient_norm: float, coef_norm: float) -> bool:
         """Whether a smallest subgradient computed to have this norm proves the tolerance."""
@@ -123,12 +127,17 @@ class Problem:
         upper = subgradient_norm * (1 + (size + 8) * UNIT_ROUNDOFF)
         return upper + self.rounding_bound(coef_norm) <= self.tol
 
+    @property
+    def least_tol(self) -> float:
+        """Tolerance from which on every admissible data set can be certified."""
+        # A point certified for 2 tol lies within 2 tol / lam of the minimiser.
+        reach = self.radius + 2 * self.tol / self.objective.strong_convexity
+        return ROUNDING_MARGIN * self.rounding_bound(reach)
+
     def require_certifiable(self) -> None:
         """Raise CertificationError where some admissible data set could not be certified."""
         self._require_condition()
-        # A point certified for 2 tol lies within 2 tol / lam of the minimiser.
-        reach = self.radius + 2 * self.tol / self.objective.strong_convexity
-        least = ROUNDING_MARGIN * self.rounding_bound(reach)
+        least = self.least_tol
         if not self.tol >= least:
             raise CertificationError(
                 f"tol={self.tol:g} cannot be certified in float64 for {self.n_samples} rows of "

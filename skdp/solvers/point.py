@@ -52,7 +52,7 @@ class Search:
         move, middle = coef - before.coef, coef + before.coef
         ridge = self.objective.penalty.l2 / 2 * float(np.vdot(move, middle))
         mean = self.records.total(losses) / self.records.n_samples
-        return mean + ridge + self.lasso_change(before, coef)
+        return mean + ridge + self.objective.tilt.value(move) + self.lasso_change(before, coef)
 
     def slope(self, coef: Array, scores: Array, move: Array, scores_move: Array) -> float:
         """Slope of F at `coef` along `move`, seen from behind where it has a kink."""
@@ -60,7 +60,7 @@ class Search:
         slopes = self.objective.loss.derivative(scores, records.targets) * scores_move
         total = records.total(slopes) / records.n_samples
         signs = np.where(coef == 0, -np.sign(move), np.sign(coef))
-        pulls = (signs * move * self.levels).sum()
+        pulls = (signs * move * self.levels).sum() + self.objective.tilt.value(move)
         return float(total + penalty.l2 * np.vdot(coef, move) + pulls)
 
     def lasso_change(self, before: Point, coef: Array) -> float:

@@ -8,6 +8,7 @@ from typing import Self, final
 import numpy as np
 import numpy.typing as npt
 
+from skdp._random import RandomSource
 from skdp.exceptions import CertificationError
 from skdp.mechanisms.additive import AdditiveMechanism
 from skdp.objectives import ElasticNet, Loss, Objective
@@ -54,12 +55,16 @@ class OutputPerturbationPlan:
         noise: NoiseRule,
     ) -> Self:
         """Plan a fit with a given penalty; refuse what cannot be certified."""
-        problem = _problem(loss, penalty, domain, tol)
+        problem = problem_of(loss, penalty, domain, tol)
         problem.require_certifiable()
         certificate = Certificate(tol, penalty.strong_convexity)
         sensitivity = minimiser_sensitivity(loss, penalty, certificate, domain, bound)
         mechanism = noise(sensitivity, budget, loss.n_outputs * domain.n_columns)
         return cls(problem, sensitivity, mechanism)
+
+    def released(self, records: Records, rng: RandomSource) -> Array:
+        """Solve and release, shape (n_outputs, n_columns)."""
+        return self.mechanism.release(self.minimiser(records), rng)
 
     def minimiser(self, records: Records) -> Array:
         """Return the certified minimiser, shape (n_outputs, n_columns): private until released."""
@@ -73,7 +78,8 @@ class OutputPerturbationPlan:
         )
 
 
-def _problem(loss: Loss, penalty: ElasticNet, domain: Domain, tol: float) -> Problem:
+def problem_of(loss: Loss, penalty: ElasticNet, domain: Domain, tol: float) -> Problem:
+    """What is minimised on records of a domain."""
     return Problem(
         Objective(loss, penalty),
         n_samples=domain.n_samples,
@@ -114,7 +120,7 @@ def planned_penalty(
 
     def certifiable(strong_convexity: float) -> bool:
         try:
-            _problem(loss, penalty_of(strong_convexity), domain, tol).require_certifiable()
+            problem_of(loss, penalty_of(strong_convexity), domain, tol).require_certifiable()
         except CertificationError:
             return False
         return True

@@ -20,6 +20,7 @@ from skdp.objectives import (
     ElasticNet,
     Huber,
     HuberHinge,
+    LogCosh,
     Logistic,
     Loss,
     Multinomial,
@@ -48,6 +49,7 @@ LOSSES = [
     HuberHinge(),
     SquaredHinge(),
     Huber(0.5),
+    LogCosh(0.5),
     Squared(2.0),
 ]
 RATIOS = (0.0, 0.15, 0.95)
@@ -69,7 +71,7 @@ def targets_for(loss, scores, rng):
     noisy = scores + 0.5 * rng.normal(size=len(scores))
     if isinstance(loss, Multinomial):
         return np.digitize(noisy, np.linspace(-0.5, 0.5, loss.n_outputs - 1))
-    if isinstance(loss, Huber | Squared):
+    if isinstance(loss, Huber | LogCosh | Squared):
         return np.clip(noisy, -2.0, 2.0)
     return np.where(noisy > 0, 1.0, -1.0)
 
@@ -91,6 +93,7 @@ SLOPES = {
     HuberHinge: lambda m, y, _: -y[:, None] * np.clip(1.5 - y[:, None] * m, 0, 1),
     SquaredHinge: lambda m, y, _: -2 * y[:, None] * np.maximum(1 - y[:, None] * m, 0),
     Huber: lambda m, y, loss: np.clip(m - y[:, None], -loss.threshold, loss.threshold),
+    LogCosh: lambda m, y, loss: loss.threshold * np.tanh((m - y[:, None]) / loss.threshold),
     Squared: lambda m, y, _: m - y[:, None],
 }
 
@@ -529,7 +532,7 @@ def ugly_problems(draw):
     share = draw(st.sampled_from([0.0, 0.1, 0.5]))
     if isinstance(loss, Multinomial):
         y = rng.integers(0, loss.n_outputs, n) * (rng.random(n) < 2 * share)
-    elif isinstance(loss, Huber):
+    elif isinstance(loss, Huber | LogCosh):
         y = rng.normal(size=n) * 10.0 ** rng.choice([-300, 0, 3, 300], n)
     elif isinstance(loss, Squared):
         y = np.clip(rng.normal(size=n) * 3, -2, 2)
