@@ -7,6 +7,7 @@ __all__ = [
     "CertificationError",
     "LeakyPipelineError",
     "LedgerTamperedError",
+    "LittleToLearnWarning",
     "NotFittedError",
     "PrivacyError",
     "PrivacyLeakWarning",
@@ -66,6 +67,10 @@ class UnsupportedEventError(PrivacyError):
 
 class UnknownStabilityError(PrivacyError, ValueError):
     """No worst-case stability bound is known for this estimator or parameter."""
+
+
+class LittleToLearnWarning(UserWarning):
+    """Rows and budget are too few to learn from; it follows from public facts alone."""
 
 
 class PrivacyLeakWarning(UserWarning):

@@ -21,6 +21,7 @@ from dp_accounting.dp_event import (
 )
 
 from skdp.exceptions import UnsupportedEventError
+from skdp.privacy.accounting import epsilon_of
 from skdp.privacy.budget import Neighbours
 from skdp.privacy.event_dicts import event_from_dict, event_to_dict
 from skdp.privacy.events import (
@@ -188,3 +189,25 @@ def test_finite_precision_adds_up_over_all_releases():
 def test_an_event_of_impossible_numbers_cannot_be_made(kind, fields):
     with pytest.raises(ValueError, match=r"must be|not a valid"):
         kind(*fields)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ZCDpEvent(-0.1),
+        ZCDpEvent(math.nan),
+        ZCDpEvent(0.1, -0.1),
+        GaussianDpEvent(-1.0),
+        GaussianDpEvent(math.nan),
+        LaplaceDpEvent(-1.0),
+        DiscreteLaplaceDpEvent(-1.0, 1),
+        DiscreteLaplaceDpEvent(1.0, -1),
+        SelfComposedDpEvent(GaussianDpEvent(1.0), -5),
+    ],
+    ids=repr,
+)
+def test_no_event_gives_back_what_others_cost(event):
+    """dp_accounting adds negative costs as they are; a ledger would then never be used up."""
+    for whole in (event, ComposedDpEvent([GaussianDpEvent(0.5), event])):
+        with pytest.raises(UnsupportedEventError):
+            epsilon_of(whole, 1e-5)

@@ -16,7 +16,7 @@ from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.linear_model import PrivateRidge, PrivateRidgeClassifier
 from skdp.linear_model.ridge_solution import RidgeSolution
 from skdp.mechanisms import Mechanism
-from skdp.mechanisms.label_moments import LabelMoments, NoisyMoments
+from skdp.mechanisms.label_moments import ExactSums, LabelMoments, NoisyMoments
 from skdp.privacy import InMemoryLedger, Neighbours
 from skdp.privacy.gaussian_curve import gaussian_mu
 from skdp.records import clip_rows
@@ -157,7 +157,7 @@ def test_a_ledger_is_charged_and_refuses():
     X, y = table(100)
     ledger = InMemoryLedger(1.5, 1e-5, neighbours="add-or-remove-one")
     model = PrivateRidge(epsilon=1.0, ledger=ledger).fit(X, y)
-    assert ledger.spent.epsilon == 1.0
+    assert ledger.spent().epsilon == 1.0
     before = model.coef_.copy()
     with pytest.raises(BudgetExceededError):
         model.fit_chunks([(X, y)])
@@ -293,7 +293,7 @@ def test_labels_and_later_chunks_that_are_refused_quote_nothing():
     ledger = InMemoryLedger(5.0, 0.1, neighbours="replace-one")
     model.set_params(ledger=ledger)
     refuses(lambda: model.fit_chunks([(X, y), (X, labels)]), "could not be read as numbers")
-    assert ledger.history == ()
+    assert ledger.history() == ()
     assert not hasattr(model, "n_features_in_")
 
 
@@ -323,3 +323,17 @@ def test_the_intercept_of_classes_of_unequal_size_is_well_placed():
     good = accuracy(X, y, 6, epsilon=0.5, classes=(0, 1))
     assert good > 0.86
     assert good > accuracy(X, y, 6, epsilon=0.5, classes=(0, 1), shrinkage="adassp") + 0.03
+
+
+def test_sums_are_exact_up_to_the_largest_constant_and_larger_ones_are_refused():
+    """Beyond it, sums of a block would exceed 2^53 and then the range of whole numbers."""
+    rows, labels = np.ones((1024, 1)), -np.ones((1024, 1))
+    moments = LabelMoments(1, 1, 2.0, 1.0, -1.0, True, Neighbours.ADD_OR_REMOVE_ONE)
+    exact = np.array([[1, 2, -1], [2, 4, -2], [-1, -2, 1]]) * 1024.0
+    assert np.array_equal(ExactSums.of(moments, [(rows, labels)]).floats(), exact)
+    shorter = ExactSums.of(moments, [(rows[1:], labels[1:])]).floats()
+    assert np.array_equal(exact - shorter, exact / 1024)
+    with pytest.raises(ValueError, match="where sums are exact"):
+        LabelMoments(1, 1, 2.5, 1.0, -1.0, True, Neighbours.ADD_OR_REMOVE_ONE)
+    with pytest.raises(ValueError, match="intercept_scaling"):
+        PrivateRidge(epsilon=1.0, delta=1e-6, intercept_scaling=1024.0).fit(rows, labels.ravel())

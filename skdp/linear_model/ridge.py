@@ -53,7 +53,7 @@ class PrivateRidge(RegressorMixin, MomentModel):
         Whether rows get a constant column. Under add-or-remove-one it is also what releases the
         number of rows.
     intercept_scaling : float, default=0.3
-        The constant column in units of `row_norm`, from 2^-10 to 2^10. Larger adds noise to all,
+        The constant column in units of `row_norm`, from 2^-10 to 2. Larger adds noise to all,
         lesser to the intercept.
     neighbours : {"add-or-remove-one", "replace-one", "zero-out"}, default="add-or-remove-one"
         The relation of the guarantee. The default hides the number of rows too; replace-one adds

@@ -13,7 +13,7 @@ from skdp.linear_model.clipped_rows import ClippedRowsMixin
 from skdp.linear_model.output_perturbed import SCALE
 from skdp.linear_model.ridge_solution import RidgeSolution
 from skdp.mechanisms import GaussianMechanism
-from skdp.mechanisms.label_moments import FRACTION_BITS, ExactSums, whole_numbers
+from skdp.mechanisms.label_moments import FRACTION_BITS, LARGEST_CONSTANT, ExactSums, whole_numbers
 from skdp.privacy import Neighbours, PrivacyStatement
 from skdp.privacy.statement import noise_source
 from skdp.records import clip_rows
@@ -55,7 +55,7 @@ class MomentModel(ClippedRowsMixin, PrivateEstimator, metaclass=ABCMeta):
         "alpha": [Interval(Real, 0, 1e30, closed="both")],
         "row_norm": [SCALE],
         "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 2.0**-10, 2.0**10, closed="both")],
+        "intercept_scaling": [Interval(Real, 2.0**-10, LARGEST_CONSTANT, closed="both")],
         "shrinkage": [StrOptions({"floor", "adassp"})],
         "neighbours": [
             StrOptions({"add-or-remove-one", "replace-one", "zero-out"}),
@@ -84,8 +84,7 @@ class MomentModel(ClippedRowsMixin, PrivateEstimator, metaclass=ABCMeta):
         """Plan, spend, sum, release: once the budget is spent there is no other outcome."""
         moments, mechanism = self._plan()
         statement, rng = self._announced(mechanism, X.shape[0])
-        if self.ledger is not None:
-            self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
+        self._spend(statement)
         sums = ExactSums(moments)
         self._add(sums, X, coded)
         self._release(moments, mechanism, sums, statement, rng, X.shape[0])
@@ -103,8 +102,7 @@ class MomentModel(ClippedRowsMixin, PrivateEstimator, metaclass=ABCMeta):
         if sums is None:
             raise ValueError("chunks is empty: there is nothing to fit.")
         statement, rng = self._announced(mechanism, n_samples)
-        if self.ledger is not None:
-            self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit_chunks")
+        self._spend(statement, "fit_chunks")
         self._release(moments, mechanism, sums, statement, rng, n_samples)
 
     def _plan(self):

@@ -12,13 +12,15 @@ from skdp.mechanisms.triangle import packed, triangle_size, unpacked
 from skdp.privacy import Neighbours, Sensitivity
 from skdp.records.row_blocks import BLOCK_ROWS
 
-__all__ = ["FRACTION_BITS", "LabelMoments", "NoisyMoments", "whole_numbers"]
+__all__ = ["FRACTION_BITS", "LARGEST_CONSTANT", "LabelMoments", "NoisyMoments", "whole_numbers"]
 
 Array = npt.NDArray[np.float64]
 
 #: Rows, labels and the constant are multiples of 2^-20: sums of products of a block are whole
 #: numbers below 2^53, so they have no rounding error, in whatever order they are summed.
 FRACTION_BITS = 20
+#: Its square times that of a block of whole numbers, 2^50, stays below 2^53.
+LARGEST_CONSTANT = 2.0
 _PRODUCT_BITS = 2 * FRACTION_BITS
 _MASK = (1 << _PRODUCT_BITS) - 1
 #: Sums saturate at so many rows, which moves no two of them apart.
@@ -38,7 +40,8 @@ def whole_numbers(values: npt.ArrayLike) -> Array:
     >>> whole_numbers([0.75, -1e-9])
     array([786432.,     -0.])
     """
-    return np.trunc(np.ldexp(np.asarray(values, dtype=np.float64), FRACTION_BITS))
+    scaled: Array = np.asarray(values, dtype=np.float64) * float(1 << FRACTION_BITS)
+    return np.trunc(scaled)
 
 
 @final
@@ -78,9 +81,9 @@ class LabelMoments:
     Parameters
     ----------
     n_features, n_outputs : int
-        Public numbers of columns of x and t.
+        Public numbers of columns of x and t; without any of t, v is the first part alone.
     constant : float or None
-        The c, a multiple of 2^-20; None for rows without a constant column.
+        The c, a multiple of 2^-20 of at most 2; None for rows without a constant column.
     label_norm : float
         The Y.
     least_product : float
@@ -106,6 +109,13 @@ class LabelMoments:
     least_product: float
     squares: bool
     neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        if self.constant is not None and not 0 < self.constant <= LARGEST_CONSTANT:
+            raise ValueError(
+                f"constant must be in (0, {LARGEST_CONSTANT}], where sums are exact, got "
+                f"{self.constant!r}."
+            )
 
     @property
     def order(self) -> int:
@@ -138,11 +148,11 @@ class LabelMoments:
     def _moved(self) -> float:
         c2 = 0.0 if self.constant is None else self.constant**2
         kappa2 = 1 + c2
-        label2 = (self.label_weight * self.label_norm) ** 2
+        label2 = (self.label_weight * self.label_norm) ** 2 if self.n_outputs else 0.0
         alone = kappa2**2 + label2 * kappa2
         if self.neighbours is not Neighbours.REPLACE_ONE:
             return alone
-        b2 = self.label_weight**2
+        b2 = self.label_weight**2 if self.n_outputs else 0.0
         products = [_best(-b2 * self.least_product, max(0.0, c2 - 1), kappa2)]
         if c2 < 1:
             products.append(_best(b2 * self.label_norm**2, 0.0, 1 - c2))

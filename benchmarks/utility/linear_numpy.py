@@ -1,0 +1,125 @@
+"""Peers written out in NumPy, each at several settings; (epsilon, delta) under add-or-remove-one.
+
+`n` is public in all of them. These are for comparison only: noise from a float generator.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skdp.privacy import PrivacyBudget
+from skdp.privacy.gaussian_curve import gaussian_mu
+from skdp.training import AllCoordinates, ConstantNoise, PoissonSampler, TrainingPlan
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Scores of rows of norm at most 1 with a constant column."""
+
+    weights: np.ndarray
+    constant: float
+
+    def scores(self, X: Any) -> np.ndarray:
+        return np.asarray(X @ self.weights[:-1]) + self.constant * self.weights[-1]
+
+
+@dataclass(frozen=True)
+class DPSGD:
+    """Averaged DP-SGD on Poisson batches: logistic, softmax or least squares (Abadi 2016)."""
+
+    rate: float
+    clip: float
+    epochs: int = 20
+
+    name = "DP-SGD in NumPy"
+
+    def fit(self, X, y, n_classes, epsilon, delta, seed) -> Fitted:
+        rng = np.random.default_rng(seed)
+        n = X.shape[0]
+        batch = int(np.clip(n // 16, min(64, n), 1024))
+        steps = round(self.epochs * n / batch)
+        plan = TrainingPlan(
+            PoissonSampler.of_batch_size(batch, n), AllCoordinates(), ConstantNoise(), 1.0, steps, 1
+        ).calibrated(PrivacyBudget(epsilon, delta))
+        sigma, residuals = plan.noise.level, _residuals(n_classes)
+        n_outputs = n_classes if n_classes > 2 else 1
+        weights = np.zeros((X.shape[1] + 1, n_outputs))
+        total, kept = np.zeros_like(weights), 0
+        rows = sparse.hstack([X, np.ones((n, 1))]).tocsr() if sparse.issparse(X) else _with_ones(X)
+        norms = np.sqrt(1 + np.asarray((X.multiply(X) if sparse.issparse(X) else X**2).sum(axis=1)))
+        norms = norms.ravel()
+        for step in range(steps):
+            drawn = np.flatnonzero(rng.random(n) < batch / n)
+            part = rows[drawn]
+            errors = residuals(np.asarray(part @ weights), y[drawn])
+            length = np.linalg.norm(errors, axis=1) * norms[drawn]
+            errors *= np.minimum(1, self.clip / np.maximum(length, 1e-300))[:, None]
+            noise = rng.normal(size=weights.shape) * sigma * self.clip
+            weights = weights - self.rate * (np.asarray(part.T @ errors) + noise) / batch
+            if step >= steps // 2:
+                total, kept = total + weights, kept + 1
+        return Fitted(total / kept, 1.0)
+
+
+@dataclass(frozen=True)
+class AdaSSP:
+    """Sufficient statistics with one lambda (Wang 2018), mu^2 in three equal parts."""
+
+    name = "AdaSSP"
+
+    def fit(self, X, y, n_classes, epsilon, delta, seed) -> Fitted:
+        rng = np.random.default_rng(seed)
+        rows = _with_ones(X.toarray() if sparse.issparse(X) else X) / np.sqrt(2)
+        d = rows.shape[1]
+        codes, length = _codes(y, n_classes)
+        std = np.sqrt(3) / gaussian_mu(epsilon, delta)
+        noise = np.triu(rng.normal(size=(d, d)), 1) * std / np.sqrt(2)
+        noise = noise + noise.T + np.diag(rng.normal(size=d) * std)
+        gram = rows.T @ rows
+        smallest = np.linalg.eigvalsh(gram)[0] + rng.normal() * std - 1.65 * std
+        ridge = max(0.0, np.sqrt(d * np.log(2 * d**2 / 0.05)) * std - max(0.0, smallest))
+        cross = rows.T @ codes + rng.normal(size=(d, codes.shape[1])) * std * length
+        solved = np.linalg.solve(gram + noise + (ridge + 1e-6) * np.eye(d), cross)
+        return Fitted(solved / np.sqrt(2), 1.0)
+
+
+def peers(n_classes: int, n_features: int, large: bool) -> Iterator[tuple[str, str, Any]]:
+    """Yield name, setting and peer; moments of very many columns are left out."""
+    rates = (0.5, 2.0, 8.0)
+    clips = (0.3, 1.0) if n_classes else (0.1, 0.3)
+    if large:
+        rates, clips = (2.0, 8.0), (0.5,)
+    for rate in rates:
+        for clip in clips:
+            yield DPSGD.name, f"rate={rate} clip={clip}", DPSGD(rate, clip)
+    if n_features <= 1000:
+        yield AdaSSP.name, "", AdaSSP()
+
+
+def _residuals(n_classes: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    if n_classes == 0:
+        return lambda scores, y: scores - y[:, None]
+    if n_classes == 2:
+        return lambda scores, y: 1 / (1 + np.exp(-np.clip(scores, -50, 50))) - y[:, None]
+    codes = np.eye(n_classes)
+
+    def softmax(scores, y):
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return shares / shares.sum(axis=1, keepdims=True) - codes[y]
+
+    return softmax
+
+
+def _codes(y, n_classes):
+    if n_classes == 0:
+        return y[:, None], 1.0
+    if n_classes == 2:
+        return (2.0 * y - 1)[:, None], 1.0
+    return np.eye(n_classes)[y] - 1 / n_classes, np.sqrt(1 - 1 / n_classes)
+
+
+def _with_ones(X: np.ndarray) -> np.ndarray:
+    return np.hstack([X, np.ones((len(X), 1))])

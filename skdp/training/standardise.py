@@ -1,0 +1,232 @@
+"""Rows around a private centre, in the units of their spread, whitened where that can be afforded.
+
+What is released first of a linear model's rows: their sum and the sum of their squared norms, then,
+where noise is small enough, the second moment of what remains. All else here is a function of that.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from skdp._random import RandomSource
+from skdp.mechanisms import GridGaussianMechanism
+from skdp.mechanisms.label_moments import LabelMoments
+from skdp.mechanisms.row_statistics import (
+    LABELS_WEIGHT,
+    NORMS_WEIGHT,
+    SQUARES_WEIGHT,
+    NoisyStatistics,
+    RowStatistics,
+)
+from skdp.privacy import Neighbours
+from skdp.records import clip_rows
+from skdp.records.row_blocks import BLOCK_ROWS
+from skdp.training.row_products import row_products
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+__all__ = ["Label", "Preparation", "Standard"]
+
+Array = npt.NDArray[np.float64]
+
+#: Rows have this root mean square beside the constant column of ones: as large as the mean
+#: gradient of the intercept is, it is learnt as fast as the rest.
+SPREAD = 2.0
+#: Eigenvalues are raised to so many times the noise's radius before rows are divided by them.
+_FLOOR = 2.0
+_SMALLEST_VARIANCE = 1e-6
+_SMALLEST_LABEL_VARIANCE = 1e-3
+
+
+@final
+@dataclass(frozen=True)
+class Label:
+    """Labels of a regression as ``middle + unit * t``."""
+
+    middle: float
+    unit: float
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Standard:
+    """Released numbers that turn rows x into ``((x - centre) / scale) matrix``.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (n_features,) or None
+        None for sparse rows, which stay as they are.
+    scale : float
+        Above 0.
+    matrix : ndarray of shape (n_features, n_features) or None
+        None for the identity.
+    """
+
+    centre: Array | None
+    scale: float
+    matrix: Array | None
+
+    def rows(self, X: Any) -> Any:
+        """Return the rows, dense or of the CSR type of X; each is a function of that row alone."""
+        moved = X if self.centre is None else X - self.centre
+        scaled = moved * (1 / self.scale)
+        return scaled if self.matrix is None else row_products(scaled, self.matrix)
+
+    def folded(self, weights: Array, intercepts: Array) -> tuple[Array, Array]:
+        """Return coefficients (n_features, n_outputs) and intercepts for rows as they came."""
+        turned = weights if self.matrix is None else self.matrix @ weights
+        coef = turned / self.scale
+        return coef, intercepts if self.centre is None else intercepts - self.centre @ coef
+
+
+@final
+@dataclass(frozen=True)
+class Preparation:
+    """What is released before a descent, planned from public facts.
+
+    Attributes
+    ----------
+    statistics, statistics_noise
+        Sums of rows and squared norms (and of labels), and their noise.
+    moment, moment_noise
+        Second moment of standardised rows, and its noise; None for none.
+    n_records : int
+        Number of records as far as it is public.
+    row_norm : float
+        Declared bound on the norm of rows.
+
+    Notes
+    -----
+    *Guarantees.* Each release costs what its mechanism says; the second may depend on the first
+    and its noise does not (adaptive composition of a fixed pair). Rows clipped to `row_norm` are in
+    units of it, and standardised ones are clipped to norm 1 for the second moment.
+    """
+
+    statistics: RowStatistics
+    statistics_noise: GridGaussianMechanism
+    moment: LabelMoments | None
+    moment_noise: GridGaussianMechanism | None
+    n_records: int
+    row_norm: float
+
+    @classmethod
+    def planned(
+        cls,
+        n_records: int,
+        n_features: int,
+        row_norm: float,
+        neighbours: Neighbours,
+        *,
+        has_labels: bool,
+        is_sparse: bool,
+        statistics_mu: float,
+        moment_mu: float,
+    ) -> Self:
+        """Return the plan with these mu; a `moment_mu` of 0 leaves the second release out."""
+        statistics = RowStatistics(0 if is_sparse else n_features, has_labels, neighbours)
+        noise = GridGaussianMechanism.of_mu(statistics.sensitivity, statistics.size, statistics_mu)
+        if not moment_mu:
+            return cls(statistics, noise, None, None, n_records, row_norm)
+        moment = LabelMoments(n_features, 0, None, 1.0, -1.0, False, neighbours)
+        moment_noise = GridGaussianMechanism.of_mu(moment.sensitivity, moment.size, moment_mu)
+        return cls(statistics, noise, moment, moment_noise, n_records, row_norm)
+
+    @property
+    def event(self) -> "DpEvent":
+        """What both releases cost."""
+        from dp_accounting import dp_event
+
+        if self.moment_noise is None:
+            return self.statistics_noise.event
+        return dp_event.ComposedDpEvent((self.statistics_noise.event, self.moment_noise.event))
+
+    def release(
+        self, X: Any, labels: Array | None, rng: RandomSource
+    ) -> tuple[Standard, Label | None]:
+        """Return what standardises clipped rows, and labels within [-1, 1] where there are any.
+
+        Parameters
+        ----------
+        X : ndarray of float64 or CSR matrix of shape (n, n_features)
+            Rows in units of `row_norm`, of norm at most 1.
+        labels : ndarray of shape (n,) or None
+            In [-1, 1].
+        rng : RandomSource
+        """
+        exact = self.statistics.vector(_chunks(X, labels))
+        found = self.statistics.read(self.statistics_noise.release(exact, rng))
+        standard = self._centred(found)
+        label = self._label(found) if labels is not None else None
+        if self.moment is None or self.moment_noise is None:
+            return standard, label
+        whitened = self.moment_noise.release(self._second_moment(X, standard), rng)
+        return self._whitening(standard, whitened), label
+
+    @property
+    def _std(self) -> float:
+        """Of the noise on the mean of rows, a coordinate."""
+        return self.statistics_noise.noise_scale / self.n_records
+
+    def _centred(self, found: NoisyStatistics) -> Standard:
+        """Shrink the mean by what of its length is noise (James and Stein 1961, positive part)."""
+        mean_square = found.squared_norms / self.n_records
+        least = max(_SMALLEST_VARIANCE, self._std / NORMS_WEIGHT)
+        if not len(found.rows):
+            return Standard(None, math.sqrt(min(max(mean_square, least), 1.0)) / SPREAD, None)
+        mean = found.rows / self.n_records
+        length2 = max(float(mean @ mean), 1e-300)
+        kept = max(0.0, 1 - len(mean) * self._std**2 / length2)
+        variance = min(max(mean_square - kept**2 * length2, least), 1.0)
+        return Standard(kept * mean, math.sqrt(variance) / SPREAD, None)
+
+    def _label(self, found: NoisyStatistics) -> Label:
+        mean = float(found.labels[0]) / self.n_records
+        std = self._std / LABELS_WEIGHT
+        kept = max(0.0, 1 - std**2 / max(mean**2, 1e-300))
+        variance = float(found.squared_labels[0]) / self.n_records - kept**2 * mean**2
+        least = max(_SMALLEST_LABEL_VARIANCE, self._std / SQUARES_WEIGHT)
+        return Label(kept * mean, math.sqrt(min(max(variance, least), 1.0)))
+
+    def _second_moment(self, X: Array, standard: Standard) -> Array:
+        assert self.moment is not None
+        unit = Standard(standard.centre, standard.scale * SPREAD, None)
+        rows = (
+            clip_rows(unit.rows(X[start : start + BLOCK_ROWS]), 1.0)
+            for start in range(0, X.shape[0], BLOCK_ROWS)
+        )
+        return self.moment.vector((block, np.zeros((len(block), 0))) for block in rows)
+
+    def _whitening(self, standard: Standard, released: Array) -> Standard:
+        assert self.moment is not None
+        assert self.moment_noise is not None
+        values, vectors = np.linalg.eigh(self.moment.read(released).second)
+        radius = self.moment_noise.noise_scale * math.sqrt(2 * len(values))
+        divisors = np.maximum(values, _FLOOR * radius)
+        spread2 = max(1.0, float((np.maximum(values, 0.0) / divisors).sum()))
+        matrix = vectors * np.sqrt(self.n_records / (divisors * spread2))
+        return Standard(standard.centre, standard.scale, matrix)
+
+    @property
+    def whitens(self) -> bool:
+        """Whether rows are divided by their second moment."""
+        return self.moment is not None
+
+
+def unit_rows(X: Any, row_norm: float) -> Any:
+    """Return rows clipped to `row_norm` in units of it, as float64, dense or CSR."""
+    clipped = clip_rows(X, row_norm)
+    if sparse.issparse(clipped):
+        return clipped.astype(np.float64) * (1 / row_norm)
+    return np.asarray(clipped, dtype=np.float64) / row_norm
+
+
+def _chunks(X: Any, labels: Array | None) -> Iterator[tuple[Any, Array | None]]:
+    for start in range(0, X.shape[0], BLOCK_ROWS):
+        rows = X[start : start + BLOCK_ROWS]
+        yield rows, None if labels is None else labels[start : start + BLOCK_ROWS]
