@@ -16,6 +16,8 @@ __all__ = ["SGD", "Adam", "Descent", "Momentum", "Optimizer"]
 State = tuple[Array, Array, Array]
 #: Learning rates and weights of some steps; divisor, decay and number of free parameters.
 Facts = tuple[Array, Array, float, float, int]
+#: Values and moments; learning rates and corrections of some steps; the numbers of `Adam`.
+AdamState = tuple[tuple[Array, Array, Array], Array, Array, tuple[float, float, float, float]]
 #: Below it the mean of the iterates would lose digits by cancellation.
 SMALLEST_SCALE = 1e-3
 
@@ -182,6 +184,26 @@ class Adam(Optimizer):
         super().__init__(descent, start)
         self._betas, self._floor = betas, floor
         self._first, self._second = np.zeros_like(self.values), np.zeros_like(self.values)
+
+    def arrays(self, n_steps: int) -> AdamState:
+        """Return the state, to be changed in place, and the facts of the next steps.
+
+        For compiled code, which makes those steps with a scale of 1 and says so by `made`.
+        """
+        first, second = self._betas
+        steps = np.arange(self._step, self._step + n_steps)
+        corrections = [(1 - first ** (step + 1), 1 - second ** (step + 1)) for step in steps]
+        return (
+            (self.values, self._first, self._second),
+            self._descent.learning_rates[steps],
+            np.array(corrections),
+            (first, second, self._floor, self._descent.divisor),
+        )
+
+    def made(self, n_steps: int) -> None:
+        """Take note of steps that compiled code has made without an average."""
+        self._step += n_steps
+        self._gamma += float(self._weights[self._step - n_steps : self._step].sum())
 
     def _direction(self, where: "slice | Rows", gradient: Array) -> Array:
         first, second = self._betas

@@ -1,0 +1,160 @@
+"""Steps on selected rows in compiled code, many in one call, where that is the same."""
+
+import math
+from collections.abc import Iterator
+from itertools import groupby, islice
+from typing import Any, final
+
+import numpy as np
+
+from skdp._random import RandomSource
+from skdp.embedding.gradients import CbowGradients
+from skdp.embedding.row_selection import RowStep
+from skdp.mechanisms.gaussian_selection import GaussianThreshold, GaussianTopK
+from skdp.mechanisms.rounded_gaussian import RoundedGaussian
+from skdp.training.gradients import Array
+from skdp.training.optimizers import Adam
+from skdp.training.plan import TrainingPlan
+from skdp.training.private_loop import Progress
+from skdp.training.sampling import Batches
+from skdp.training.steps import Step
+
+__all__ = ["can_fuse", "fused_dpsgd"]
+
+#: With more words, the noise of all of them would cost more than that of those that matter.
+MOST_WORDS = 2**12
+#: Numbers that the gradients of a batch may take.
+_MOST_NUMBERS = 2**22
+#: Numbers of noise that are drawn at a time, if more than one step's.
+_NOISE_AT_A_TIME = 2**17
+
+
+def can_fuse(plan: TrainingPlan, gradients: CbowGradients) -> bool:
+    """Whether `fused_dpsgd` makes these steps: Gaussian noise on rows, few words."""
+    step = plan.step_at(next(plan.multipliers()))
+    n_words, size = gradients.shape
+    numbers = 4 * plan.sampler.divisor * gradients.most_rows * size
+    return (
+        isinstance(step, RowStep)
+        and isinstance(step.by_row.selection, GaussianTopK | GaussianThreshold)
+        and hasattr(gradients.route, "work")
+        and n_words <= MOST_WORDS
+        and numbers <= _MOST_NUMBERS
+    )
+
+
+def fused_dpsgd(
+    plan: TrainingPlan,
+    gradients: CbowGradients,
+    optimizer: Adam,
+    rng: RandomSource,
+    progress: Progress | None = None,
+) -> Array:
+    """Run a plan of steps on rows, as `dpsgd` does; same parameters, and no average of iterates.
+
+    Notes
+    -----
+    *Guarantees.* Those of `dpsgd`: scores and sums are the same exact numbers, to which whole
+    numbers of the same law are added. Noise of scores is drawn for every word, where
+    `GaussianTopK` and `GaussianThreshold` draw the largest of those that no record touches, which
+    is the same in law. Of two equal noisy scores at the border the first word is taken, which is
+    post-processing of noisy scores, as any rule is.
+    """
+    batches, noise = rng.spawn(), Noise(rng.spawn())
+    steps, made = plan.steps(), 0
+    for block in plan.sampler.blocks(gradients.n_records, plan.n_steps, batches):
+        for step, part in _portions(steps, block, gradients.shape[0]):
+            _run(step, gradients, optimizer, part, made, noise)
+            made += len(part.offsets) - 1
+        if progress is not None:
+            progress(made)
+    return optimizer.result()
+
+
+def _portions(
+    steps: Iterator[Step], block: Batches, n_words: int
+) -> Iterator[tuple[RowStep, Batches]]:
+    """Cut a block where the noise changes, and where the noise of the steps would be large."""
+    most, at = max(1, _NOISE_AT_A_TIME // n_words), 0
+    for step, equal in groupby(islice(steps, len(block.offsets) - 1)):
+        if not isinstance(step, RowStep):
+            raise TypeError(f"{type(step).__name__} does not select rows.")
+        count = sum(1 for _ in equal)
+        for start in range(at, at + count, most):
+            stop = min(start + most, at + count)
+            yield step, Batches(block.rows, block.offsets[start : stop + 1])
+        at += count
+
+
+def _run(
+    step: RowStep,
+    gradients: CbowGradients,
+    optimizer: Adam,
+    part: Batches,
+    made: int,
+    noise: "Noise",
+) -> None:
+    from skdp.embedding.fused_kernels import run_steps
+
+    n_steps = len(part.offsets) - 1
+    n_words, size = gradients.shape
+    selection: Any = step.by_row.selection
+    route: Any = gradients.route
+    scores_noise = noise.of_scores(selection.noise_std, n_steps * n_words)
+    vectors, *facts = optimizer.arrays(n_steps)
+    state = (tuple(array.reshape(n_words, size) for array in vectors), *facts)
+    first, most = 0, step.noise.size  # of one step
+    while first < n_steps:
+        wanted = min(max(_NOISE_AT_A_TIME, most), (n_steps - first) * most)
+        first, used = run_steps(
+            route.records,
+            route.work,
+            state,
+            _how(step, gradients),
+            *part,
+            gradients.keys(made, n_steps),
+            first,
+            scores_noise.reshape(n_steps, n_words),
+            noise.of_values(step.noise.noise_std, wanted),
+        )
+        noise.drop(used)
+    optimizer.made(n_steps)
+
+
+@final
+class Noise:
+    """Whole numbers of normal laws; of those for values, what is left over waits for its turn."""
+
+    def __init__(self, rng: RandomSource) -> None:
+        self._rng, self._left, self._noise_std = rng, np.zeros(0), 0.0
+
+    def of_scores(self, noise_std: float, n: int) -> Array:
+        """Draw `n` numbers."""
+        return RoundedGaussian(noise_std).integers(n, self._rng)
+
+    def of_values(self, noise_std: float, n: int) -> Array:
+        """Return `n` numbers or more, which stay until they are dropped."""
+        if noise_std != self._noise_std:
+            self._left, self._noise_std = np.zeros(0), noise_std
+        missing = max(0, n - len(self._left))
+        more = RoundedGaussian(noise_std).integers(missing, self._rng)
+        self._left = np.concatenate([self._left, more])
+        return self._left
+
+    def drop(self, n: int) -> None:
+        """Use up the first `n`."""
+        self._left = self._left[n:]
+
+
+def _how(step: RowStep, gradients: CbowGradients) -> Any:
+    """Return limits and grids of selection and release, and what is selected."""
+    (max_norm, grid), (selected_norm, noise_grid) = step.sums
+    selection = step.by_row.selection
+    release = (gradients.limit(selected_norm, noise_grid), noise_grid)
+    if isinstance(selection, GaussianThreshold):
+        least = math.ceil(float(np.clip(selection.threshold / grid, -(2.0**60), 2.0**60)))
+        return (True, gradients.limit(max_norm, grid), grid, 0, float(least)), release
+    if not isinstance(selection, GaussianTopK):
+        raise TypeError(f"{type(selection).__name__} does not add Gaussian noise.")
+    limit = gradients.row_limit(max_norm, grid)
+    return (False, limit, grid, selection.n_selected, 0.0), release

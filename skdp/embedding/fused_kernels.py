@@ -1,0 +1,201 @@
+"""Many steps on selected rows in one call, compiled. Imported lazily: it needs numba.
+
+Each step does what `RowStep` and `Adam` do, with the noise that it is given: whole numbers on the
+grids of the two mechanisms. The gradient of a record is taken once and clipped twice.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skdp.embedding.kernels import clip_scale, dot, room, write_gradient
+from skdp.training.compiled_kernels import compiled, inner
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@compiled
+def run_steps(
+    records: Any,
+    work: Any,
+    state: Any,
+    how: Any,
+    rows: Integers,
+    offsets: Integers,
+    keys: npt.NDArray[np.uint64],
+    first: int,
+    scores_noise: Array,
+    noise: Array,
+) -> tuple[int, int]:
+    """Make steps from the first-th on while there is noise; return the next and what was used."""
+    selection, (limit, grid) = how
+    mine, ours = work
+    used, n_words = 0, ours.size
+    made = room(records)
+    size = made[2].shape[1]
+    most, most_rows = 1, made[1].size
+    for t in range(first, keys.size):
+        most = max(most, offsets[t + 1] - offsets[t])
+    words, parts = np.empty(most * most_rows, np.int64), np.empty((most * most_rows, size))
+    ends, chosen = np.empty(most + 1, np.int64), np.empty(n_words, np.int64)
+    scores, totals = np.empty(n_words), np.empty((n_words, size))
+    one, where = np.empty(most_rows * size), np.empty(most_rows, np.int64)
+    for t in range(first, keys.size):
+        batch = rows[offsets[t] : offsets[t + 1]]
+        write_parts(records, state[0][0], batch, keys[t], mine, made, words, parts, ends)
+        write_scores(selection, words, parts, ends[: batch.size + 1], ours, scores, totals)
+        n = choose(selection, scores, scores_noise[t], chosen)
+        if noise.size - used < n * size:
+            return t, used
+        add_chosen(words, parts, ends[: batch.size + 1], chosen[:n], ours, limit, grid, totals,
+                   one, where)  # fmt: skip
+        for place in range(n):
+            total = totals[place]
+            for i in range(size):
+                total[i] = (total[i] + noise[used + i]) * grid + 0.0
+            used += size
+            move(state, chosen[place], total, t)
+    return keys.size, used
+
+
+@inner
+def write_parts(
+    records: Any,
+    table: Array,
+    batch: Integers,
+    key: np.uint64,
+    mine: Any,
+    made: Any,
+    words: Integers,
+    parts: Array,
+    ends: Integers,
+) -> None:
+    """Write the gradients of a batch, one below the other."""
+    _, own, part = made
+    n = 0
+    ends[0] = 0
+    for j in range(batch.size):
+        n_own = write_gradient(records, table, 1.0, batch[j], key, mine, made)
+        words[n : n + n_own] = own[:n_own]
+        parts[n : n + n_own] = part[:n_own]
+        n += n_own
+        ends[j + 1] = n
+
+
+@inner
+def write_scores(
+    selection: Any,
+    words: Integers,
+    parts: Array,
+    ends: Integers,
+    ours: Any,
+    scores: Array,
+    totals: Array,
+) -> None:
+    """Write the score of every word in units of the grid: norms of rows, or touches."""
+    by_touch, limit, grid, _, _ = selection
+    size = parts.shape[1]
+    for word in range(scores.size):
+        scores[word] = 0.0
+    n = 0
+    for j in range(ends.size - 1):
+        start, stop = ends[j], ends[j + 1]
+        if by_touch:
+            entry = np.trunc(min(1.0, limit / math.sqrt(max(1, stop - start))) / grid)
+            for place in range(start, stop):
+                scores[words[place]] += entry
+        else:
+            factor = clip_scale(parts[start:stop].reshape((stop - start) * size), limit, grid)
+            for place in range(start, stop if factor > 0 else start):
+                to = ours[words[place]]
+                if to < 0:
+                    to = n
+                    ours[words[place]] = to
+                    totals[to] = 0.0
+                    n += 1
+                for i in range(size):
+                    totals[to, i] += np.trunc(parts[place, i] * factor)
+    if not by_touch:
+        for place in range(ends[-1]):
+            to = ours[words[place]]
+            if to >= 0:
+                ours[words[place]] = -1
+                row = totals[to]
+                scores[words[place]] = np.floor(math.sqrt(dot(row, row)))
+
+
+@inner
+def choose(selection: Any, scores: Array, noise: Array, chosen: Integers) -> int:
+    """Write the words of the largest noisy scores, or of those that reach a threshold."""
+    by_touch, _, _, n_selected, least = selection
+    n = 0
+    if by_touch:
+        for word in range(scores.size):
+            if scores[word] + noise[word] >= least:
+                chosen[n] = word
+                n += 1
+        return n
+    magnitudes = np.abs(scores + noise)
+    border = np.partition(magnitudes, scores.size - n_selected)[scores.size - n_selected]
+    above = 0
+    for word in range(scores.size):
+        above += magnitudes[word] > border
+    # Of equal ones the first: any rule is post-processing of noisy scores.
+    spare = n_selected - above
+    for word in range(scores.size):
+        tied = magnitudes[word] == border and spare > 0
+        if magnitudes[word] > border or tied:
+            spare -= tied
+            chosen[n] = word
+            n += 1
+    return n
+
+
+@inner
+def add_chosen(
+    words: Integers,
+    parts: Array,
+    ends: Integers,
+    chosen: Integers,
+    ours: Any,
+    limit: float,
+    grid: float,
+    totals: Array,
+    one: Array,
+    where: Integers,
+) -> None:
+    """Sum the gradients on the chosen words, each clipped there; in units of the grid."""
+    size = parts.shape[1]
+    for place in range(chosen.size):
+        ours[chosen[place]] = place
+        totals[place] = 0.0
+    for j in range(ends.size - 1):
+        n = 0
+        for place in range(ends[j], ends[j + 1]):
+            if ours[words[place]] >= 0:
+                one[n * size : (n + 1) * size] = parts[place]
+                where[n] = ours[words[place]]
+                n += 1
+        factor = clip_scale(one[: n * size], limit, grid)
+        for place in range(n if factor > 0 else 0):
+            to = totals[where[place]]
+            for i in range(size):
+                to[i] += np.trunc(one[place * size + i] * factor)
+    for word in chosen:
+        ours[word] = -1
+
+
+@inner
+def move(state: Any, word: int, total: Array, t: int) -> None:
+    """Make a step of Adam on one row."""
+    (table, mean, square), rates, corrections, (first, second, floor, divisor) = state
+    for i in range(total.size):
+        gradient = total[i] / divisor
+        mean[word, i] += (1 - first) * (gradient - mean[word, i])
+        square[word, i] += (1 - second) * (gradient * gradient - square[word, i])
+        direction = mean[word, i] / corrections[t, 0]
+        direction /= math.sqrt(square[word, i] / corrections[t, 1]) + floor
+        table[word, i] += -rates[t] * direction

@@ -1,0 +1,91 @@
+"""A training run of word vectors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from skdp._random import RandomSource
+from skdp.embedding.fused import can_fuse, fused_dpsgd
+from skdp.embedding.gradients import SPARE_RECORDS, CbowGradients, norm_for_rows
+from skdp.embedding.records import CbowRecords
+from skdp.embedding.row_selection import RowStep
+from skdp.mechanisms.continuous import normals
+from skdp.training.gradients import Array
+from skdp.training.optimizers import Adam, Optimizer
+from skdp.training.private_loop import Progress, dpsgd
+from skdp.training.run import TrainingRun
+from skdp.training.steps import SurvivorsStep
+
+__all__ = ["CbowRun"]
+
+
+@final
+@dataclass(frozen=True)
+class CbowRun(TrainingRun):
+    """A run of word vectors.
+
+    Attributes
+    ----------
+    vector_size : int
+        Length of a vector.
+    init_scale : float
+        Standard deviation of the coordinates that training starts from.
+    """
+
+    vector_size: int
+    init_scale: float
+
+    def refuse_lost_rows(self, most_rows: int) -> None:
+        """Refuse, from public facts, so much noise that norms of rows are lost in rounding."""
+        step = self.plan.step_at(max(self.plan.multipliers()))
+        if isinstance(step, RowStep) and not isinstance(step.by_row, SurvivorsStep):
+            most_records = SPARE_RECORDS * self.plan.sampler.public_size
+            norm_for_rows(*step.sums[0], most_rows, self.vector_size, most_records)
+
+    def train(
+        self,
+        records: CbowRecords,
+        rng: RandomSource,
+        progress: Progress | None = None,
+        watch: Callable[[int, Array], None] | None = None,
+    ) -> Array:
+        """Return the released vectors, shape (n_words, vector_size).
+
+        `watch`, for experiments, is told before each step how many were made, and the vectors,
+        which are as private then as at the end.
+        """
+        optimizer = self.optimizer(self.descent, self._beginning(rng.spawn()))
+        gradients = CbowGradients(
+            records,
+            self.vector_size,
+            most_records=SPARE_RECORDS * self.plan.sampler.public_size,
+            key=rng.spawn().words(1)[0],
+        )
+
+        fused = self.fused and watch is None and can_fuse(self.plan, gradients)
+        if fused and isinstance(optimizer, Adam):
+            return self._rows(fused_dpsgd(self.plan, gradients, optimizer, rng, progress))
+
+        def begin(made: int) -> None:
+            gradients.begin(made)
+            if watch is not None:
+                watch(made, self._table(optimizer))
+
+        return self._rows(dpsgd(self.plan, gradients, optimizer, rng, progress, begin))
+
+    @property
+    def fused(self) -> bool:
+        """Whether compiled code may make many steps in one call."""
+        return True
+
+    def _beginning(self, rng: RandomSource) -> Array:
+        start: Array = self.init_scale * normals(self.plan.size, rng)
+        return start
+
+    def _table(self, optimizer: Optimizer) -> Array:
+        return self._rows(optimizer.scale * optimizer.values)
+
+    def _rows(self, values: Array) -> Array:
+        return np.array(values.reshape(-1, self.vector_size))
