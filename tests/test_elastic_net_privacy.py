@@ -236,9 +236,9 @@ def test_every_fit_spends_again(estimator):
     model = estimator(epsilon=0.3, delta=1e-6, ledger=ledger)
     for spent in (0.3, 0.6, 0.9):
         model.fit(X, binary)
-        assert ledger.spent.epsilon == spent
-    assert [entry.purpose for entry in ledger.history] == [f"{estimator.__name__}.fit"] * 3
-    assert ledger.history[-1].statement is model.privacy_
+        assert ledger.spent().epsilon == spent
+    assert [entry.purpose for entry in ledger.history()] == [f"{estimator.__name__}.fit"] * 3
+    assert ledger.history()[-1].statement is model.privacy_
 
 
 @pytest.mark.parametrize("estimator", [PrivateElasticNetClassifier, PrivateElasticNet])
@@ -249,7 +249,7 @@ def test_over_budget_nothing_is_spent_or_released(estimator):
     with pytest.raises(BudgetExceededError, match="Nothing was spent"):
         model.fit(X[:, :2], binary)
     assert vars(model) == before
-    assert len(ledger.history) == 1
+    assert len(ledger.history()) == 1
     fresh = estimator(epsilon=0.6, ledger=ledger)
     with pytest.raises(BudgetExceededError):
         fresh.fit(X, binary)
@@ -260,7 +260,7 @@ def test_the_budget_is_spent_after_admission_and_before_the_solver_runs(monkeypa
     order = []
 
     class Book:
-        def spend(self, statement, *, purpose):
+        def spend(self, statement, *, purpose, parameters=None):
             order.append("spend")
 
     def solve(plan, records):
@@ -310,4 +310,4 @@ def test_nan_is_refused_before_the_spend_also_where_finite_values_are_assumed(pl
     given[place].flat[0] = np.nan
     with config_context(assume_finite=True), pytest.raises(ValueError, match="contains NaN"):
         PrivateElasticNet(ledger=ledger).fit(**given)
-    assert ledger.history == ()
+    assert ledger.history() == ()

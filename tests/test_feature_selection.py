@@ -23,8 +23,9 @@ from skdp.linear_model import (
     PrivateElasticNetClassifier,
     SparseDPSGDClassifier,
 )
+from skdp.pipeline import pipeline_statement
 from skdp.preprocessing import RowNormClipper
-from skdp.privacy import InMemoryLedger, Neighbours, pipeline_statement
+from skdp.privacy import InMemoryLedger, Neighbours
 from skdp.privacy.accounting import epsilon_of
 from tests.support.neighbours import recorded
 from tests.support.refusals import SECRET_TEXT, refuses, refuses_to_fit
@@ -236,11 +237,11 @@ def test_declared_shares_halve_what_a_record_can_do_at_best():
 def test_a_ledger_is_charged_once_for_all_picks():
     ledger = InMemoryLedger(1.5, 1e-5)
     selector = PrivateSelectKBest(k=5, ledger=ledger).fit(X, BINARY)
-    assert [entry.purpose for entry in ledger.history] == ["PrivateSelectKBest.fit"]
-    assert ledger.remaining.epsilon == pytest.approx(0.5)
+    assert [entry.purpose for entry in ledger.history()] == ["PrivateSelectKBest.fit"]
+    assert ledger.remaining().epsilon == pytest.approx(0.5)
     with pytest.raises(BudgetExceededError):
         selector.fit(X, BINARY)
-    assert len(ledger.history) == 1
+    assert len(ledger.history()) == 1
 
 
 def test_the_statement_names_what_it_rests_on():
@@ -335,7 +336,7 @@ def test_a_model_selects_what_it_keeps_for_its_own_price():
     assert selector.privacy_ is selector.estimator_.privacy_
     assert np.array_equal(selector.get_support(), selector.estimator_.get_support())
     assert {3, 5} <= set(selector.get_support(indices=True))
-    assert [entry.purpose for entry in ledger.history] == ["PrivateElasticNetClassifier.fit"]
+    assert [entry.purpose for entry in ledger.history()] == ["PrivateElasticNetClassifier.fit"]
     assert selector.transform(rows).shape == (len(rows), selector.get_support().sum())
 
 
@@ -370,7 +371,7 @@ def test_a_frozen_model_reads_no_data_and_spends_nothing():
     with frozen_releases(trace):
         selector = PrivateSelectFromModel(FrozenEstimator(model), max_features=2).fit(None)
     assert trace.inputs == []
-    assert len(ledger.history) == 1
+    assert len(ledger.history()) == 1
     assert selector.n_features_in_ == 4
     assert selector.feature_names_in_.tolist() == list("abcd")
     assert selector.get_feature_names_out().size == 2
@@ -440,4 +441,4 @@ def test_a_model_that_cannot_have_weights_is_refused_before_it_spends():
     network = PrivateMLPClassifier((3,), n_epochs=1, ledger=ledger)
     with pytest.raises(ValueError, match="no coef_"):
         PrivateSelectFromModel(network).fit(np.eye(60, 4), np.arange(60) % 2)
-    assert ledger.history == ()
+    assert ledger.history() == ()

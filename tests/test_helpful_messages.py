@@ -20,7 +20,8 @@ from skdp.linear_model import (
 )
 from skdp.meta import StabilityOutputPerturbation
 from skdp.objectives import Huber
-from skdp.privacy import InMemoryLedger, PrivacyBudget, pipeline_statement
+from skdp.pipeline import pipeline_statement
+from skdp.privacy import InMemoryLedger, PrivacyBudget
 from skdp.stability.tradeoff import plan
 from skdp.training import (
     AllCoordinates,
@@ -112,7 +113,7 @@ def test_selecting_from_a_model_that_drops_nothing_is_refused_before_it_spends()
     model = PrivateElasticNetClassifier(classes=[0, 1], ledger=ledger)
     with pytest.raises(ValueError, match="every feature would be selected"):
         PrivateSelectFromModel(model).fit(X, y)
-    assert not ledger.history
+    assert not ledger.history()
     assert PrivateSelectFromModel(model, max_features=2).fit(X, y).get_support().sum() == 2
     PrivateSelectFromModel(model, threshold=1.0).fit(X, y)
     PrivateSelectFromModel(model.set_params(threshold="auto")).fit(X, y)

@@ -100,12 +100,12 @@ def test_a_grid_search_pays_for_every_fit_and_the_refit():
     ledger = InMemoryLedger(10.0)
     model = PrivateElasticNetClassifier(epsilon=0.5, ledger=ledger)
     search = GridSearchCV(model, {"alpha": np.array([0.1, 1.0])}, cv=3).fit(X, binary)
-    assert ledger.spent.epsilon == 0.5 * (2 * 3 + 1)
+    assert ledger.spent().epsilon == 0.5 * (2 * 3 + 1)
     assert search.best_estimator_.ledger is ledger
     assert search.best_params_["alpha"] in (0.1, 1.0)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     again = GridSearchCV(model, {"epsilon": np.array([1, 2])}, cv=2, refit=False).fit(X, binary)
-    assert ledger.spent.epsilon == 3.5 + 2 * 1 + 2 * 2
+    assert ledger.spent().epsilon == 3.5 + 2 * 1 + 2 * 2
     assert np.isfinite(again.cv_results_["mean_test_score"]).all()
 
 
@@ -115,7 +115,7 @@ def test_a_grid_search_that_runs_out_of_budget_says_so():
     search = GridSearchCV(model, {"alpha": [0.1, 1.0]}, cv=2, error_score="raise")
     with pytest.raises(BudgetExceededError):
         search.fit(X, binary)
-    assert ledger.spent.epsilon == 1.0
+    assert ledger.spent().epsilon == 1.0
     assert not hasattr(search, "best_estimator_")
 
 
@@ -125,7 +125,7 @@ def test_a_search_in_pipelines_and_from_distributions_works():
     grid = {"rownormclipper__row_norm": [0.5, 1.0], "privateelasticnet__l1_ratio": [0.0, 0.5]}
     assert GridSearchCV(pipeline, grid, cv=2).fit(X, binary).best_params_.keys() == grid.keys()
     RandomizedSearchCV(pipeline, grid, n_iter=2, cv=2, random_state=0).fit(X, binary)
-    assert len(ledger.history) == 4 * 2 + 1 + 2 * 2 + 1
+    assert len(ledger.history()) == 4 * 2 + 1 + 2 * 2 + 1
 
 
 def test_cross_validation_predicts_and_scores():
@@ -135,7 +135,7 @@ def test_cross_validation_predicts_and_scores():
     probabilities = cross_val_predict(model, X, three, cv=3, method="predict_proba")
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     assert cross_val_score(model, X, three, cv=4, scoring="roc_auc_ovr").shape == (4,)
-    assert len(ledger.history) == 3 + 3 + 4
+    assert len(ledger.history()) == 3 + 3 + 4
 
 
 def test_ensembles_take_the_models():
@@ -150,9 +150,9 @@ def test_ensembles_take_the_models():
         (CalibratedClassifierCV(model, cv=2, ensemble=False, method="isotonic"), 3),
         (RFE(model, n_features_to_select=2), D - 2 + 1),
     ]:
-        before = len(ledger.history)
+        before = len(ledger.history())
         assert ensemble.fit(X, binary).predict(X).shape == (N,)
-        assert len(ledger.history) - before == fits
+        assert len(ledger.history()) - before == fits
     hinge = PrivateElasticNetClassifier("squared_hinge", ledger=ledger)
     one_against_rest = OneVsRestClassifier(hinge).fit(X, three)
     assert one_against_rest.decision_function(X).shape == (N, 3)
@@ -242,10 +242,10 @@ def test_a_parallel_search_in_processes_with_an_in_memory_ledger_is_refused_unsp
     with pytest.raises(Exception, match="pickle") as caught:
         search.fit(X, binary)
     assert "in-memory ledger" in "".join(traceback.format_exception(caught.value))
-    assert ledger.history == ()
+    assert ledger.history() == ()
     with joblib.parallel_backend("threading"):
         search.fit(X, binary)
-    assert len(ledger.history) == 5
+    assert len(ledger.history()) == 5
 
 
 def test_parameters_are_stored_as_given_and_clones_are_unfitted():

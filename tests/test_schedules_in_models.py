@@ -76,7 +76,7 @@ def test_chunks_repeat_the_schedule_within_one_budget(schedule, sampling):
     )  # fmt: skip
     for _ in range(2):
         model.partial_fit(X, y, classes=(0, 1))
-    assert ledger.spent == (2.0, 1e-4)
+    assert ledger.spent() == (2.0, 1e-4)
     event = model.privacy_.event
     assert event.count == 2
     assert epsilon_of(event, 1e-4) <= 2.0

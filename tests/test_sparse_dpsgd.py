@@ -173,7 +173,7 @@ class TestRefusals:
         model = SparseDPSGDClassifier(ledger=ledger, **parameters)
         with pytest.raises(error, match=match):
             model.fit(*data)
-        assert ledger.history == ()
+        assert ledger.history() == ()
         assert not hasattr(model, "coef_")
 
     def test_of_a_batch_larger_than_the_table(self):
@@ -236,7 +236,7 @@ class TestRefusals:
         ledger = InMemoryLedger(0.5, 1e-5, Neighbours.ZERO_OUT)
         with pytest.raises(BudgetExceededError):
             SparseDPSGDClassifier(ledger=ledger).fit(X, y)
-        assert ledger.history == ()
+        assert ledger.history() == ()
 
 
 def test_a_delta_that_one_published_row_would_keep_warns():

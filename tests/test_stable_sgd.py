@@ -197,7 +197,7 @@ def test_what_has_no_bound_is_refused_before_anything_is_spent(parameters, sente
         return
     with pytest.raises(ValueError, match=sentence):
         model.fit(X, y)
-    assert len(ledger.history) == 0
+    assert len(ledger.history()) == 0
     assert not hasattr(model, "privacy_")
 
 
@@ -222,7 +222,7 @@ def test_every_fit_spends_and_one_that_cannot_be_paid_releases_nothing():
     model.fit(X, y).fit(X, y)
     with pytest.raises(BudgetExceededError):
         StableSGDClassifier(epsilon=1.0, classes=[0, 1], ledger=ledger).fit(X, y)
-    assert [entry.purpose for entry in ledger.history] == ["StableSGDClassifier.fit"] * 2
+    assert [entry.purpose for entry in ledger.history()] == ["StableSGDClassifier.fit"] * 2
 
 
 def test_neighbours_in_the_worst_place_reach_the_sensitivity_of_a_fit():

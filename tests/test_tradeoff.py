@@ -122,7 +122,7 @@ def test_the_choice_minimises_bias_plus_noise(loss):
         assert rise(math.log(best), math.log(best * factor)) > 0
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "huber"])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("huber", "log_cosh")])
 def test_the_energy_bounds_that_of_minimisers(name):
     """lam norm(w)^2 of exact minimisers: random data, and rows that all say the same.
 

@@ -285,7 +285,7 @@ def test_what_voids_the_bound_is_refused_by_name_before_the_spend(
     wrapper = StabilityOutputPerturbation(model, certify=certify, ledger=ledger, **given)
     with pytest.raises(ValueError, match=f"(?s){match}"):
         wrapper.fit(X, labels)
-    assert ledger.history == ()
+    assert ledger.history() == ()
     assert not hasattr(wrapper, "privacy_")
 
 
@@ -312,7 +312,7 @@ def test_a_penalty_too_weak_to_certify_is_refused_from_public_facts():
     wrapper = StabilityOutputPerturbation(SGDClassifier(alpha=1e-13), ledger=ledger)
     with pytest.raises(ValueError, match=r"not enough to certify.*penalise more"):
         wrapper.fit(X, y)
-    assert ledger.history == ()
+    assert ledger.history() == ()
 
 
 def test_hubers_own_regression_exceeds_the_bound_of_the_huber_loss():

@@ -12,6 +12,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from skdp.audit.floating_point import differences_between_lattices, share_on
 from skdp.mechanisms import Mechanism
 from tests.support.attack import Attack, values_of
 from tests.support.neighbours import CASES, recorded
@@ -19,14 +20,6 @@ from tests.support.worst_pairs import ALPHA
 
 NOISES = [("laplace", 0.0), ("l2_laplace", 0.0), ("gaussian", 1e-6)]
 DRAWS = 1200
-#: P(|Z| > 6.1) = 1.1e-9 for each of the comparisons below, of which there are fewer than 100.
-STANDARD_DEVIATIONS = 6.1
-
-
-def share_on(spacing, outputs):
-    """Share of `outputs` that are whole multiples of `spacing`, a power of two."""
-    multiples = outputs / spacing
-    return float((multiples == np.rint(multiples)).mean())
 
 
 def empty_or_one_record():
@@ -51,17 +44,10 @@ def sampled(noise, delta):
     return mechanism, second[0], near
 
 
-def differences_between_lattices(mechanism, value, near):
-    """Spacings whose lattice is hit by D and D' with shares that differ beyond chance."""
+def telling_spacings(mechanism, value, near):
+    """Spacings whose lattice tells outputs near 0 of D from those of D'."""
     spacings = [*(mechanism.grid * 2.0**k for k in range(4)), np.spacing(abs(value))]
-    found = []
-    for spacing in spacings:
-        shares = [share_on(spacing, outputs) for outputs in near]
-        pooled = np.average(shares, weights=[len(outputs) for outputs in near])
-        variance = pooled * (1 - pooled) * sum(1 / len(outputs) for outputs in near)
-        if abs(shares[0] - shares[1]) > STANDARD_DEVIATIONS * math.sqrt(variance):
-            found.append(spacing)
-    return found
+    return differences_between_lattices(spacings, *near)
 
 
 @pytest.mark.parametrize(("noise", "delta"), NOISES)
@@ -83,7 +69,7 @@ def test_the_lattices_of_outputs_near_zero_do_not_tell_the_data_sets_apart(noise
     mechanism, value, near = sampled(noise, delta)
     assert min(len(outputs) for outputs in near) > 40
     assert [share_on(mechanism.grid, outputs) for outputs in near] == [1, 1]
-    assert differences_between_lattices(mechanism, value, near) == []
+    assert telling_spacings(mechanism, value, near) == []
 
 
 def floating_point_noise(self, value, rng):
@@ -106,4 +92,4 @@ def test_planted_floating_point_noise_is_caught(release):
     with mock.patch.object(Mechanism, "release", release):
         mechanism, value, near = sampled("laplace", 0.0)
     assert min(share_on(mechanism.grid, outputs) for outputs in near) < 1
-    assert differences_between_lattices(mechanism, value, near) != []
+    assert telling_spacings(mechanism, value, near) != []

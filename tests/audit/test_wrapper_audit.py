@@ -23,7 +23,7 @@ N = 10
 def unpenalised_intercept():
     """scikit-learn's own minimiser under the bound of the one with a penalised intercept."""
 
-    def own(self, rows, targets, class_weights):
+    def own(self, rows, targets, class_weights, row_weights):
         model = LogisticRegression(C=10.0, tol=1e-10, max_iter=10_000).fit(rows, targets)
         return np.column_stack((model.coef_, model.intercept_))
 

@@ -208,6 +208,7 @@ class TestPlantedBugs:
             "expected_samples": expected,
             "delta": 1e-3,
             "epsilon": 30.0,
+            "random_state": 8,
             **parameters,
         }
         model = PrivateLinearClassifier(**given) if n_classes else PrivateLinearRegressor(**given)

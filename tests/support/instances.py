@@ -17,6 +17,8 @@ from skdp.feature_selection import PrivateSelectFromModel, PrivateSelectKBest
 from skdp.linear_model import (
     PrivateElasticNet,
     PrivateElasticNetClassifier,
+    PrivateLinearClassifier,
+    PrivateLinearRegressor,
     PrivateRidge,
     PrivateRidgeClassifier,
     SparseDPSGDClassifier,
@@ -25,10 +27,12 @@ from skdp.linear_model import (
     StableSGDRegressor,
 )
 from skdp.meta import StabilityOutputPerturbation
+from skdp.model_selection import PrivateGridSearchCV, PrivateRandomizedSearchCV
 from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
 from skdp.preprocessing import (
     PrivateImputer,
     PrivateMinMaxScaler,
+    PrivateOneHotEncoder,
     PrivateQuantileClipper,
     PrivateStandardScaler,
 )
@@ -51,6 +55,8 @@ def classifiers():
     for loss, (noise, delta) in itertools.product(CLASSIFIER_LOSSES, NOISES):
         yield PrivateElasticNetClassifier(loss=loss, noise=noise, delta=delta)
     yield PrivateElasticNetClassifier(bound="paper", threshold=1e-3, fit_intercept=False)
+    for noise, delta in (("auto", 0.0), ("auto", 1e-6), ("gaussian", 1e-6)):
+        yield PrivateElasticNetClassifier(perturbation="objective", noise=noise, delta=delta)
 
 
 def regressors():
@@ -58,6 +64,8 @@ def regressors():
     yield PrivateElasticNet()
     for loss, (noise, delta) in itertools.product(REGRESSOR_LOSSES, NOISES):
         yield PrivateElasticNet(loss=loss, noise=noise, delta=delta, y_bound=5.0)
+    yield PrivateElasticNet("log_cosh", perturbation="objective", delta=1e-6)
+    yield PrivateElasticNet("log_cosh")
 
 
 #: One instance of every public estimator; a guard test fails when a class is missing.
@@ -73,8 +81,13 @@ ESTIMATORS = (
 #: As `ESTIMATORS`, of networks, whose loss follows from the labels.
 NETWORKS = (PrivateMLPClassifier(), PrivateMLPRegressor())
 
-#: As `ESTIMATORS`, of those computed from moments, whose loss is given.
-RIDGES = (PrivateRidge(), PrivateRidgeClassifier())
+#: As `ESTIMATORS`, of those computed from moments or by a plan of their own, whose loss is given.
+RIDGES = (
+    PrivateRidge(),
+    PrivateRidgeClassifier(),
+    PrivateLinearClassifier(),
+    PrivateLinearRegressor(),
+)
 
 
 def ridges():
@@ -84,6 +97,11 @@ def ridges():
     yield PrivateRidge(neighbours="zero-out", shrinkage="adassp", intercept_scaling=1.0)
     yield PrivateRidgeClassifier(neighbours="replace-one", shrinkage="adassp", epsilon=5.0)
     yield PrivateRidgeClassifier(neighbours="zero-out", fit_intercept=False)
+    yield PrivateLinearClassifier(mechanism="descent", neighbours="replace-one", epsilon=30.0)
+    yield PrivateLinearClassifier(neighbours="add-or-remove-one", expected_samples=50)
+    yield PrivateLinearRegressor(mechanism="descent", y_bound=5.0, epsilon=30.0)
+    yield PrivateLinearRegressor(mechanism="ridge", neighbours="zero-out")
+    yield PrivateLinearRegressor(mechanism="sparse_dpsgd")
 
 
 #: As `ESTIMATORS`, of those around another estimator.
@@ -103,6 +121,24 @@ def wrappers():
         yield StabilityOutputPerturbation(classifier)
     for regressor in (Ridge(), ElasticNet(), LinearSVR(), SVR(kernel="linear"), SGDRegressor()):
         yield StabilityOutputPerturbation(regressor, y_bound=5.0, delta=1e-6)
+
+
+#: As `WRAPPERS`, of searches.
+SEARCHES = (
+    PrivateGridSearchCV(PrivateElasticNetClassifier(), {"alpha": [0.01, 0.1, 1.0]}, epsilon=10.0),
+    PrivateRandomizedSearchCV(PrivateElasticNet(), {"alpha": [0.1, 1.0]}, n_iter=2),
+)
+
+
+def searches():
+    """Searches: the defaults first, then the other strategy and prices with delta."""
+    yield from SEARCHES
+    yield PrivateGridSearchCV(
+        PrivateElasticNet(), {"alpha": [0.1, 1.0]}, strategy="exponential", delta=1e-6
+    )
+    yield PrivateRandomizedSearchCV(
+        PrivateElasticNetClassifier(), {"alpha": [0.1, 1.0]}, n_iter=2, trials="poisson", delta=1e-6
+    )
 
 
 #: As `ESTIMATORS`, of those that transform rows and have no loss.
@@ -127,6 +163,12 @@ def transformers():
     yield PrivateMinMaxScaler(delta=0.0, neighbours="replace-one")
     yield PrivateStandardScaler(neighbours="add-or-remove-one")
     yield PrivateStandardScaler(method="quartiles", clip=None)
+    yield PrivateStandardScaler(method="moments", neighbours="add-or-remove-one")
+    yield PrivateQuantileClipper(target="row_norm", quantiles=0.8)
+    yield PrivateOneHotEncoder()
+    yield PrivateOneHotEncoder(
+        drop="first", sparse_output=True, handle_unknown="ignore", neighbours="replace-one"
+    )
 
 
 def private_sgd():

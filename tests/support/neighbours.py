@@ -4,9 +4,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from skdp.audit.replay import recorded
 from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
-from skdp.objectives import Huber, HuberHinge, Logistic, Multinomial, Squared, SquaredHinge
-from tests.support.replay import Trace, frozen_releases
+from skdp.objectives import (
+    Huber,
+    HuberHinge,
+    LogCosh,
+    Logistic,
+    Multinomial,
+    Squared,
+    SquaredHinge,
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,7 @@ CASES = {
     "huber_hinge": _binary(HuberHinge(), "huber_hinge"),
     "squared_hinge": _binary(SquaredHinge(), "squared_hinge"),
     "huber": Case(Huber(), PrivateElasticNet, {"loss": "huber"}, (-50.0, 50.0)),
+    "log_cosh": Case(LogCosh(), PrivateElasticNet, {"loss": "log_cosh"}, (-50.0, 50.0)),
     "squared_error": Case(
         Squared(Y_BOUND),
         PrivateElasticNet,
@@ -54,15 +63,6 @@ CASES = {
         (-Y_BOUND, Y_BOUND),
     ),
 }
-
-
-def recorded(estimator, data):
-    """Fit and return the mechanism of the one release, and the exact value it was given."""
-    trace = Trace()
-    with frozen_releases(trace):
-        estimator.fit(*data)
-    (mechanism,), (value,) = trace.mechanisms, trace.inputs
-    return mechanism, value
 
 
 def moved(estimator, data, neighbour):

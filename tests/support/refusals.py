@@ -64,7 +64,7 @@ def refuses_to_fit(estimator, *data, match, **fit_parameters):
     estimator = clone(estimator).set_params(ledger=ledger)
     before = vars(estimator).copy()
     error = refuses(lambda: estimator.fit(*data, **fit_parameters), match)
-    assert ledger.history == ()
+    assert ledger.history() == ()
     assert vars(estimator).keys() == before.keys()
     assert all(value is before[name] for name, value in vars(estimator).items())
     return error

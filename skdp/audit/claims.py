@@ -1,0 +1,63 @@
+"""What an estimator claims, read from its parameters."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from skdp.audit.facts import reader
+
+__all__ = ["Claim"]
+
+
+@final
+@dataclass(frozen=True)
+class Claim:
+    """An (epsilon, delta) that an audit is held against.
+
+    Attributes
+    ----------
+    epsilon : float or None
+        None where nothing is claimed: then a bound is found, and nobody is accused.
+    delta : float
+        In [0, 1).
+    """
+
+    epsilon: float | None
+    delta: float
+
+    @classmethod
+    def of(cls, estimator: Any, epsilon: float | None, delta: float | None) -> "Claim":
+        """Return what is given, or else what the parameters of the estimator say."""
+        if epsilon is None:
+            epsilon = _number(reader(estimator)("epsilon"))
+        if delta is None:
+            delta = _number(reader(estimator)("delta")) or 0.0
+        if epsilon is not None and not epsilon > 0:
+            raise ValueError(f"epsilon must be above 0, got {epsilon!r}.")
+        if not 0 <= delta < 1:
+            raise ValueError(f"delta must be in [0, 1), got {delta!r}.")
+        return cls(None if epsilon is None else float(epsilon), float(delta))
+
+    def at_distance(self, distance: int) -> "Claim":
+        """Return the claim for data sets so many neighbours apart.
+
+        (k epsilon, delta (e^(k epsilon) - 1)/(e^epsilon - 1)).
+
+        References
+        ----------
+        Vadhan (2017), The complexity of differential privacy, Lemma 2.2.
+        """
+        if distance == 1 or self.epsilon is None:
+            return self
+        factor = np.expm1(distance * self.epsilon) / np.expm1(self.epsilon)
+        return Claim(distance * self.epsilon, min(1 - 1e-12, float(self.delta * factor)))
+
+    def __str__(self) -> str:
+        if self.epsilon is None:
+            return "nothing"
+        return f"epsilon = {self.epsilon:g}" + (f", delta = {self.delta:g}" if self.delta else "")
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float | np.number) else None

@@ -1,0 +1,183 @@
+"""Bits, generators, attributes and the command: what leaks beside the law of the noise."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LinearRegression
+
+from skdp.audit import (
+    audit_attributes,
+    audit_floating_point,
+    audit_randomness,
+    record_and_replay,
+    worst_case_neighbours,
+)
+from skdp.cli import main
+from skdp.linear_model import PrivateElasticNetClassifier, PrivateRidge, SparseDPSGDClassifier
+from tests.support.toy_models import NoisyMean
+
+N = 10
+ZERO = (np.zeros((N, 1)), np.resize([0, 1], N))
+X = ZERO[0].copy()
+X[0] = 0.7
+SEVEN = (X, ZERO[1])
+MODEL = PrivateElasticNetClassifier(classes=[0, 1])
+
+
+class TestBits:
+    """Low-order bits."""
+
+    def test_ours_lie_on_a_grid(self):
+        found = audit_floating_point(MODEL, ZERO, SEVEN, n_fits=60, random_state=0)
+        assert not found.accuses
+        assert None not in found.grids
+        assert len(found.grids) == 2
+
+    def test_textbook_laplace_noise_is_found_out(self):
+        class Textbook(NoisyMean):
+            def fit(self, X, y=None):
+                value = 0.0 if not X.any() else 1.0
+                uniform = np.random.default_rng(self.random_state).random() - 0.5
+                noise = -np.sign(uniform) * np.log1p(-2 * abs(uniform))
+                self.coef_ = np.array([value + noise])
+                return self
+
+        found = audit_floating_point(Textbook(), ZERO, SEVEN, n_fits=1500, random_state=0)
+        assert found.differing
+        assert found.grids == (None,)
+        assert "plain doubles" in found.sentence()
+
+    def test_repeated_and_infinite_outputs_are_counted(self):
+        class Stuck(NoisyMean):
+            def fit(self, X, y=None):
+                self.coef_ = np.array([np.inf, 1.0])
+                return self
+
+        found = audit_floating_point(Stuck(), ZERO, SEVEN, n_fits=5)
+        assert (found.n_infinite, found.n_repeated) == (10, 8)
+        assert found.accuses
+
+
+class Cached(NoisyMean):
+    """Keeps its generator from before the fork, like a module that seeds one at import."""
+
+    generator = np.random.default_rng(0)
+
+    def fit(self, X, y=None):
+        self.coef_ = Cached.generator.laplace(size=1)
+        return self
+
+
+class SameForAll(BaseEstimator):
+    """The same noise for every class."""
+
+    def fit(self, X, y=None):
+        self.coef_ = np.tile(np.random.default_rng().laplace(size=2), (3, 1))
+        return self
+
+
+class TestGenerators:
+    """The same noise never appears twice."""
+
+    @pytest.mark.parametrize(
+        "model", [MODEL, PrivateRidge(random_state=7)], ids=lambda m: type(m).__name__
+    )
+    def test_ours_never_repeat_themselves(self, model):
+        found = audit_randomness(model, ZERO, n_fits=2)
+        assert found.repeated == ()
+        assert {"pickled", "in two processes"} <= set(found.n_fits)
+
+    def test_a_generator_that_is_shared_with_children_is_found_out(self):
+        assert any(
+            "forked" in words for words in audit_randomness(Cached(), ZERO, n_fits=2).repeated
+        )
+
+    def test_noise_shared_by_classes_is_found_out(self):
+        assert "classes" in audit_randomness(SameForAll(), ZERO, n_fits=2).sentence()
+
+    def test_no_noise_at_all_is_found_out(self):
+        assert audit_randomness(LinearRegression(), SEVEN, n_fits=2).accuses
+
+
+class CountsLabels(NoisyMean):
+    """Publishes the number of ones, and warns where there are many."""
+
+    def fit(self, X, y=None):
+        self.n_ones_ = int(np.sum(y))
+        if self.n_ones_ > 5:
+            import warnings
+
+            warnings.warn("many ones", UserWarning, stacklevel=2)
+        return super().fit(X, y)
+
+
+class TestAttributes:
+    """Attributes, warnings and errors."""
+
+    OTHER = (ZERO[0], np.resize([1, 1, 1, 0], N))
+
+    def test_what_is_not_noisy_is_found_out(self):
+        found = audit_attributes(CountsLabels(), ZERO, self.OTHER, n_fits=10)
+        assert found.findings == ("n_ones_ differs", "what was warned of differs")
+        assert found.epsilon > 0
+
+    def test_an_error_is_found_out(self):
+        class Raises(NoisyMean):
+            def fit(self, X, y=None):
+                if X.any():
+                    raise ValueError("not empty")
+                return super().fit(X, y)
+
+        assert "the error raised differs" in audit_attributes(Raises(), ZERO, SEVEN).findings
+
+    def test_ours_leave_nothing_but_noise(self):
+        assert audit_attributes(MODEL, ZERO, SEVEN, n_fits=3).findings == ()
+        assert record_and_replay(MODEL, ZERO, SEVEN).findings == ()
+
+    def test_a_sensitivity_that_is_too_small_is_found_by_replay(self, monkeypatch):
+        from skdp.stability.erm import GradientDiameterBound
+
+        true = GradientDiameterBound.distance
+        monkeypatch.setattr(GradientDiameterBound, "distance", lambda *a: true(*a) / 4)
+        model = PrivateElasticNetClassifier("huber_hinge", alpha=8.0, l1_ratio=0.0, classes=[0, 1])
+        pair = worst_case_neighbours(model)[0]
+        assert "x its bound" in record_and_replay(model, pair.data, pair.neighbour).sentence()
+
+
+class TestCommand:
+    """``skdp audit``."""
+
+    def test_it_accuses_a_model_without_noise_by_its_exit_code(self, capsys, tmp_path):
+        figure = tmp_path / "best.png"
+        given = ["--epsilon", "1", "--fits", "40", "--seed", "0", "--figure", str(figure)]
+        assert main(["audit", "sklearn.linear_model.LinearRegression", *given]) == 3
+        assert "FALSE" in capsys.readouterr().out
+        assert figure.stat().st_size > 0
+
+    def test_it_does_not_accuse_ours(self, capsys):
+        given = ["--set", "alpha=8.0", "--set", "classes=[0,1]", "--set", "loss=huber_hinge"]
+        checks = ["--checks", "release", "replay", "one-run", "--fits", "30", "--seed", "0"]
+        path = "skdp.linear_model:PrivateElasticNetClassifier"
+        assert main(["audit", path, *given, *checks]) == 0
+        out = capsys.readouterr().out
+        assert "release: " in out
+        assert "one-run: " in out
+
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            ["nowhere.Class"],
+            ["skdp.linear_model.PrivateRidge", "--set", "alpha"],
+            ["skdp.linear_model.PrivateRidge", "--set", "beta=1"],
+            ["skdp.linear_model.PrivateRidge", "--fits", "3"],
+            ["skdp.linear_model.SparseDPSGDClassifier", "--checks", "release"],
+        ],
+    )
+    def test_what_cannot_be_audited_is_refused_in_words(self, asked, capsys):
+        assert main(["audit", *asked]) == 1
+        assert capsys.readouterr().err.startswith("skdp: error: ")
+
+
+def test_every_worst_case_pair_can_be_fitted_by_private_sgd():
+    for pair in worst_case_neighbours(SparseDPSGDClassifier()):
+        SparseDPSGDClassifier().fit(*pair.data)
