@@ -132,7 +132,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
 
     *What is not released.* ``transform`` of private rows gives private rows: pass them on to a
     private estimator and to nobody else. A pipeline does so, and each of its private steps spends;
-    :func:`~skdp.privacy.pipeline_statement` states the whole.
+    :func:`~skdp.pipeline.pipeline_statement` states the whole.
 
     *Clipping.* A bound on each row's influence is needed where rows are summed, in `fit`. Mapping a
     row is a function of that row and of released components, so `transform` stays the linear map
@@ -227,8 +227,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstim
         statement = self._statement(plan)
         self._warn_of_large_delta(X.shape[0], stacklevel=4)
         rng = self._random_source(stacklevel=4)
-        if self.ledger is not None:
-            self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
+        self._spend(statement)
         centre, noisy = plan.release(lambda c, norm: centred_blocks(X, c, norm), rng)
         self.privacy_ = statement
         self.sensitivity_ = plan.sensitivity

@@ -139,7 +139,7 @@ class PrivateSelectKBest(ReleasedSelectorMixin, PrivateEstimator):
     Wang (2018), Theorem 8, and post-processing.
 
     ``transform`` of private rows gives private rows. A model that is fitted on them spends again;
-    :func:`~skdp.privacy.pipeline_statement` states the whole.
+    :func:`~skdp.pipeline.pipeline_statement` states the whole.
 
     Examples
     --------
@@ -224,8 +224,7 @@ class PrivateSelectKBest(ReleasedSelectorMixin, PrivateEstimator):
         statement = self._statement(mechanism)
         self._warn_of_large_delta(X.shape[0], stacklevel=4)
         rng = self._random_source(stacklevel=4)
-        if self.ledger is not None:
-            self.ledger.spend(statement, purpose=f"{type(self).__name__}.fit")
+        self._spend(statement)
         selected = mechanism.release(score.of(X, y), rng)
         self.support_ = np.zeros(X.shape[1], dtype=bool)
         self.support_[selected.indices] = True
