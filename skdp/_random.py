@@ -3,6 +3,7 @@
 import hashlib
 import operator
 import os
+import random
 from typing import Any, NoReturn, Self, final
 
 import numpy as np
@@ -11,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-__all__ = ["NumpyGenerator", "RandomSource"]
+__all__ = ["NumpyGenerator", "RandomSource", "renewed"]
 
 NumpyGenerator = np.random.Generator
 Seed = int | np.integer[Any] | np.random.RandomState | np.random.Generator | None
@@ -153,3 +154,22 @@ def _seed_material(random_state: Seed) -> bytes:
     if seed < 0:
         raise ValueError("random_state must be at least 0.")
     return b"integer %d" % seed
+
+
+def renewed(value: Any, seed: int | None) -> Any:
+    """Return a new generator of the kind of `value`; None if that is no generator.
+
+    Examples
+    --------
+    >>> renewed(np.random.default_rng(0), 3).integers(100) == np.random.default_rng(3).integers(100)
+    np.True_
+    >>> renewed("a word", 3) is None
+    True
+    """
+    if isinstance(value, np.random.Generator):
+        return np.random.default_rng(seed)
+    if isinstance(value, np.random.RandomState):
+        return np.random.RandomState(None if seed is None else seed % 2**32)
+    if isinstance(value, random.Random) and not isinstance(value, random.SystemRandom):
+        return random.Random(seed)
+    return None

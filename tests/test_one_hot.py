@@ -322,6 +322,8 @@ class TestPlantedBugs:
         assert accuses(shows(bad, 4000, seed=1), budget.epsilon, budget.delta)
         assert not accuses(shows(honest, 4000, seed=1), budget.epsilon, budget.delta)
         assert delta_of(bad.event, 1.0) > 0.5
+        worse = StableHistogram(honest.sensitivity, 1, honest.noise_std, -100.0, 1)
+        assert delta_of(worse.event, 1.0) == pytest.approx(1.0)
 
     @pytest.mark.parametrize("relation", RELATIONS)
     def test_columns_that_are_charged_one_by_one(self, relation, monkeypatch):

@@ -5,11 +5,15 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, final
 
+from skdp.audit.claims import Claim
 from skdp.audit.counts import EventCounts
 from skdp.audit.fits import fresh
 from skdp.audit.replay import same
 
 __all__ = ["AttributeAudit", "audit_attributes"]
+
+_SCREENED = 10
+_SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000)
 
 
 @final
@@ -23,33 +27,41 @@ class AttributeAudit:
         Sentences; empty if nothing was.
     n_fits : int
         Fits on either data set.
+    n_names : int
+        Attributes that were compared, among which `confidence` is shared.
+    claim : Claim
+        What is claimed.
     confidence : float
         Of `epsilon`.
     """
 
     findings: tuple[str, ...]
     n_fits: int
+    n_names: int
+    claim: Claim
     confidence: float
 
     @property
     def accuses(self) -> bool:
-        """Whether anything was found: no noise separates what it tells apart."""
-        return bool(self.findings)
+        """Whether what was found shows more than is claimed; two values of a noisy bit do not."""
+        return self.claim.epsilon is not None and self.epsilon > self.claim.epsilon
 
     @property
     def epsilon(self) -> float:
         """With probability `confidence`, no smaller epsilon is true; 0 if nothing was found."""
         if not self.findings:
             return 0.0
-        return EventCounts(self.n_fits, self.n_fits, 0, self.n_fits, 1 - self.confidence).epsilon()
+        return _shown(self.n_fits, self.n_names, self.confidence, self.claim.delta)
 
     def sentence(self) -> str:
         """Say in one sentence what was found."""
         if not self.findings:
             return f"In {self.n_fits} fits on either data set, only noisy attributes differ."
+        verdict = "the claim of {} is FALSE" if self.accuses else "no contradiction to {}"
         return (
             f"{'; '.join(self.findings)}: in all of {self.n_fits} fits on either data set, which "
-            f"shows an epsilon of at least {self.epsilon:.3g} with confidence {self.confidence:g}."
+            f"shows an epsilon of at least {self.epsilon:.3g} with confidence "
+            f"{self.confidence:g}: {verdict.format(self.claim)}."
         )
 
     def __str__(self) -> str:
@@ -57,7 +69,14 @@ class AttributeAudit:
 
 
 def audit_attributes(
-    estimator: Any, data: Any, neighbour: Any, *, n_fits: int = 10, confidence: float = 0.95
+    estimator: Any,
+    data: Any,
+    neighbour: Any,
+    *,
+    n_fits: int | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    confidence: float = 0.95,
 ) -> AttributeAudit:
     """Find attributes, warnings and errors that tell two data sets apart without any noise.
 
@@ -70,8 +89,11 @@ def audit_attributes(
     data, neighbour : tuple or dict
         Arguments of `fit` for neighbouring data sets, of which the number of rows is public
         unless they differ in it.
-    n_fits : int, default=10
-        On either data set.
+    n_fits : int, default=None
+        On either data set. None makes 10, and where these find something as many more as can
+        contradict the claim, at most 2,000.
+    epsilon, delta : float, default=None
+        What is claimed; None reads the parameters of the estimator.
     confidence : float, default=0.95
         In (0, 1).
 
@@ -83,12 +105,35 @@ def audit_attributes(
     >>> audit_attributes(Ridge(), (X, [0.0, 1.0]), (X, [0.0, 2.0]), n_fits=2).findings
     ('coef_ differs',)
     """
-    first, second = (
-        [_traces(estimator, given) for _ in range(n_fits)] for given in (data, neighbour)
-    )
-    names = sorted({name for trace in (*first, *second) for name in trace})
-    found = [sentence for name in names if (sentence := _told(name, first, second))]
-    return AttributeAudit(tuple(found), n_fits, confidence)
+    claim = Claim.of(estimator, epsilon, delta)
+    first: list[dict[str, Any]] = []
+    second: list[dict[str, Any]] = []
+
+    def found_in(number: int) -> tuple[list[str], list[str]]:
+        for traces, given in ((first, data), (second, neighbour)):
+            traces += [_traces(estimator, given) for _ in range(number - len(traces))]
+        names = sorted({name for trace in (*first, *second) for name in trace})
+        return names, [sentence for name in names if (sentence := _told(name, first, second))]
+
+    names, found = found_in(_SCREENED if n_fits is None else n_fits)
+    if found and n_fits is None and claim.epsilon is not None:
+        needed = (
+            n for n in _SIZES if _shown(n, len(names), confidence, claim.delta) > claim.epsilon
+        )
+        names, found = found_in(next(needed, _SIZES[-1]))
+    return AttributeAudit(tuple(found), len(first), len(names), claim, confidence)
+
+
+def _shown(n_fits: int, n_names: int, confidence: float, delta: float) -> float:
+    """Return the bound if an attribute had one value on D and another on D', every time.
+
+    The first fits say which values; the others count.
+    """
+    counted = n_fits - 1
+    if counted < 1:
+        return 0.0
+    error_rate = (1 - confidence) / max(1, n_names)
+    return EventCounts(counted, counted, 0, counted, error_rate).epsilon(delta)
 
 
 def _traces(estimator: Any, data: Any) -> dict[str, Any]:

@@ -229,7 +229,8 @@ def _null(
             facts.data(X[1:], y[1:]),
             "the number of rows, or noise that is missing",
         )
-    elif not has_intercept or facts.kind == "transformer":
+    elif not has_intercept and facts.kind != "transformer":
+        # To a transformer a row of zeros is a row like any other: it counts in means and quantiles.
         empty = np.zeros_like(X)
         yield NeighbouringPair(
             "row nulled", facts.data(X, y), facts.data(empty, y), "noise that is missing"

@@ -30,7 +30,7 @@ class Claim:
     def of(cls, estimator: Any, epsilon: float | None, delta: float | None) -> "Claim":
         """Return what is given, or else what the parameters of the estimator say."""
         if epsilon is None:
-            epsilon = _number(reader(estimator)("epsilon"))
+            epsilon = _claimed_epsilon(estimator)
         if delta is None:
             delta = _number(reader(estimator)("delta")) or 0.0
         if epsilon is not None and not epsilon > 0:
@@ -57,6 +57,29 @@ class Claim:
         if self.epsilon is None:
             return "nothing"
         return f"epsilon = {self.epsilon:g}" + (f", delta = {self.delta:g}" if self.delta else "")
+
+
+def _claimed_epsilon(estimator: Any) -> float | None:
+    """Return the epsilon of an estimator, or of the only one that a wrapper holds.
+
+    That of scikit-learn's own estimators (SVR, HuberRegressor) is the width of a loss.
+    """
+    params = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
+    if "epsilon" in params:
+        return None if _is_plain(estimator) else _number(params["epsilon"])
+    owners = [name.removesuffix("__epsilon") for name in params if name.endswith("__epsilon")]
+    private = [owner for owner in owners if not _is_plain(params[owner])]
+    # Of one step of several, nothing is said of the whole.
+    if len(private) != 1 or _SEVERAL & set(params):
+        return None
+    return _number(params[f"{private[0]}__epsilon"])
+
+
+_SEVERAL = {"steps", "transformers", "transformer_list"}
+
+
+def _is_plain(estimator: Any) -> bool:
+    return type(estimator).__module__.startswith("sklearn.")
 
 
 def _number(value: Any) -> float | None:

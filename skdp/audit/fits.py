@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from skdp._random import RandomSource
+from skdp.audit.generators import renew_generators
 from skdp.exceptions import PrivacyLeakWarning
 
 __all__ = ["FitMany", "call_fit", "fresh", "progress_bar"]
@@ -26,8 +27,11 @@ def fresh(estimator: Any, seed: int | None = None) -> Any:
     where the estimator had a seed, with which all fits would be one.
     """
     if not hasattr(estimator, "get_params"):
-        return copy.deepcopy(estimator)
+        copied = copy.deepcopy(estimator)
+        renew_generators(copied, seed)
+        return copied
     copied = clone(estimator)
+    renew_generators(copied, seed)
     changed = dict.fromkeys(_named(copied, "random_state"), seed)
     changed |= dict.fromkeys(_named(copied, "ledger"))
     return copied.set_params(**changed)
@@ -39,11 +43,15 @@ def _named(estimator: Any, parameter: str) -> list[str]:
 
 
 def call_fit(model: Any, data: Any) -> Any:
-    """Fit on a tuple of arguments, or on a dictionary of named ones; warnings are not shown."""
+    """Fit on a tuple of arguments, or on a dictionary of named ones; warnings are not shown.
+
+    The model is returned, whatever its `fit` returns.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("ignore", PrivacyLeakWarning)
-        return model.fit(**data) if isinstance(data, dict) else model.fit(*data)
+        model.fit(**data) if isinstance(data, dict) else model.fit(*data)
+    return model
 
 
 @final
@@ -106,6 +114,7 @@ def _fit_some(
     found = []
     for seed in seeds:
         model = clone(unfitted, safe=False)
+        renew_generators(model, seed)
         if seed is not None and states:
             model.set_params(**dict.fromkeys(states, seed))
         found.append(_outcome(model, data, observe))

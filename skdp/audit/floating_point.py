@@ -26,7 +26,10 @@ __all__ = [
 Array = NDArray[np.float64]
 #: P(|Z| > 6.1) = 1.1e-9 for each comparison.
 _STANDARD_DEVIATIONS = 6.1
-_EXPONENTS = range(-60, 3)
+#: Spacings above 2^-8 of the outputs' size show the law of the noise, which may differ.
+_EXPONENTS = range(-60, -7)
+#: So many equal outputs are no chance on a grid of so many points for each pair of fits.
+_CHANCE = 1e-6
 
 
 def share_on(spacing: float, outputs: Array) -> float:
@@ -61,7 +64,8 @@ class FloatingPointAudit:
     n_infinite : int
         Released numbers that are infinite or not numbers.
     n_repeated : int
-        Fits whose released numbers, all of them, were those of an earlier fit.
+        Fits whose released numbers, all of them, were those of an earlier fit. Where noise has few
+        values, as counts have, such are no fault and count as 0.
     grids : tuple of float or None
         For each number that varies, the coarsest power of two that all outputs are multiples
         of; None where there is none, so that it is a plain double.
@@ -146,14 +150,25 @@ def audit_floating_point(
     infinite = int((~np.isfinite(both)).sum())
     columns = np.flatnonzero((both != both[0]).any(axis=0) & np.isfinite(both).all(axis=0))
     # Noise that is missing repeats itself as well: that all columns are constant is no excuse.
+    grids = tuple(_grid(both[:, place]) for place in columns)
     repeated = sum(len(some) - len(np.unique(some, axis=0)) for some in (first, second))
+    if len(columns) and _few_values(both[:, columns], grids):
+        repeated = 0
     differing = {
         int(place): spacings
         for place in columns
         if (spacings := _telling(first[:, place], second[:, place]))
     }
-    grids = tuple(_grid(both[:, place]) for place in columns)
     return FloatingPointAudit(n_fits, infinite, repeated, grids, differing)
+
+
+def _few_values(outputs: Array, grids: tuple[float | None, ...]) -> bool:
+    """Whether as many draws from as many points as the outputs reach would repeat themselves."""
+    if None in grids:
+        return False
+    reach = np.ptp(outputs, axis=0)
+    log_points = float(np.log1p(reach / np.array(grids, dtype=float)).sum())
+    return 2 * math.log(len(outputs)) - log_points > math.log(_CHANCE)
 
 
 def _released(model: Any) -> Array:

@@ -91,7 +91,7 @@ def audit_randomness(
     if pickled is not None:
         copies = [pickle.loads(pickled) for _ in range(n_fits)]
         found["pickled"] = [_fitted(copy, data, observe) for copy in copies]
-        found["in two processes"] = _in_processes(pickled, data, observe, n_fits)
+        found["in two processes"] = _in_processes(unfitted, data, observe, n_fits)
         if "fork" in get_all_start_methods():
             found["forked"] = _forked(pickled, data, observe, n_fits)
     if hasattr(unfitted, "n_jobs"):
@@ -116,8 +116,9 @@ def _from_bytes(pickled: bytes, data: Any, observe: Any) -> NDArray[np.float64]:
     return _fitted(pickle.loads(pickled), data, observe)
 
 
-def _in_processes(pickled: bytes, data: Any, observe: Any, n: int) -> list[Any]:
-    calls = (delayed(_from_bytes)(pickled, data, observe) for _ in range(n))
+def _in_processes(unfitted: Any, data: Any, observe: Any, n: int) -> list[Any]:
+    """Leave the copying to joblib, which also knows classes of a notebook."""
+    calls = (delayed(_fitted)(unfitted, data, observe) for _ in range(n))
     return list(Parallel(n_jobs=2)(calls))
 
 

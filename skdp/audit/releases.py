@@ -130,6 +130,8 @@ def values_of(
     other, second = recorded(estimator, neighbour)
     if other != mechanism:
         raise ValueError(f"The two data sets are released by {mechanism} and by {other}.")
+    if not isinstance(first, np.ndarray):
+        raise ValueError(f"{type(mechanism).__name__} does not release a vector of fixed length.")
     return mechanism, first.ravel(), second.ravel()
 
 

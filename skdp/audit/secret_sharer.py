@@ -166,6 +166,7 @@ def secret_sharer(
     references: Sequence[Phrase],
     *,
     confidence: float = 0.95,
+    random_state: int | None = None,
 ) -> SecretSharerAudit:
     """Rank planted phrases by a model's log-perplexity among random ones.
 
@@ -181,6 +182,8 @@ def secret_sharer(
         Drawn in the same way, and not in the text; ten times as many or more.
     confidence : float, default=0.95
         In (0, 1).
+    random_state : int or None, default=None
+        Determines how ties are broken.
 
     Returns
     -------
@@ -207,7 +210,8 @@ def secret_sharer(
         raise ValueError("canaries and references must not be empty.")
     planted, others = (np.asarray(score(some), dtype=float) for some in (canaries, references))
     others = np.sort(others)
-    # A tie counts as half: a model that finds all phrases alike ranks them in the middle.
+    # Ties are broken at random: ranks are then uniform for what remembers nothing, in any scale.
     below = np.searchsorted(others, planted, side="left")
     up_to = np.searchsorted(others, planted, side="right")
-    return SecretSharerAudit(1 + (below + up_to) // 2, len(others), confidence)
+    law = RandomSource.for_state(random_state).generator()
+    return SecretSharerAudit(1 + law.integers(below, up_to + 1), len(others), confidence)

@@ -26,6 +26,8 @@ __all__ = ["Category", "Key", "KeyedCounts", "StableHistogram"]
 Category = str | float | None
 Key = tuple[int, Category]
 
+#: The largest delta that an event takes.
+_LARGEST = 1 - 2.0**-53
 #: Part of delta for a rare category to show. More of it lowers the threshold by a few per cent, and
 #: a ledger of Renyi divergences sets little delta aside.
 _SHARE_OF_RARE = 0.1
@@ -155,10 +157,12 @@ class StableHistogram(Mechanism[KeyedCounts]):
     @property
     def delta_rare(self) -> float:
         """Probability that some category of one record alone shows, rounded upwards."""
+        if not self.n_hidden:
+            return 0.0
         noise = self._noise
         beyond = (1 - self.threshold) / noise.grid + 1
-        one = min(float(ndtr(beyond / noise.width)) * _ROUNDED_UP + TOTAL_VARIATION, 0.5)
-        return -math.expm1(self.n_hidden * math.log1p(-one)) * _ROUNDED_UP
+        one = min(float(ndtr(beyond / noise.width)) * _ROUNDED_UP + TOTAL_VARIATION, _LARGEST)
+        return min(-math.expm1(self.n_hidden * math.log1p(-one)) * _ROUNDED_UP, _LARGEST)
 
     @property
     def event(self) -> "DpEvent":

@@ -125,9 +125,21 @@ class TestSecretSharer:
         assert found.ranks.tolist() == [1, 3, 4]
         assert found.exposures == pytest.approx([2.0, 2 - np.log2(3), 0.0])
 
-    def test_ties_rank_in_the_middle(self):
-        found = secret_sharer(lambda p: np.zeros(len(p)), [["a"]], [["b"]] * 10)
-        assert found.ranks.tolist() == [6]
+    def test_who_finds_all_phrases_alike_remembers_none(self):
+        """Ties are broken at random, so that p-values of any scale are uniform: as below."""
+        law, others = np.random.default_rng(1), WORDS * 10
+        for n_values in (1, 3):
+            audits = [
+                secret_sharer(
+                    lambda p, n=n_values: law.integers(n, size=len(p)),
+                    WORDS,
+                    others,
+                    random_state=seed,
+                )
+                for seed in range(400)
+            ]
+            assert sum(audit.p_value < 0.05 for audit in audits) <= 50
+        assert set(audits[0].ranks) <= set(range(1, len(others) + 2))
 
     def test_p_values_without_memory_are_not_too_small_and_with_it_they_are(self):
         """400 models that know nothing: P(more than 50 below 0.05) < 1e-6."""

@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
+from skdp._random import RandomSource
 from skdp.audit import (
     audit_attributes,
     audit_floating_point,
@@ -46,6 +47,18 @@ class TestBits:
         assert found.differing
         assert found.grids == (None,)
         assert "plain doubles" in found.sentence()
+
+    def test_counts_repeat_themselves_by_right(self):
+        class Count(NoisyMean):
+            def fit(self, X, y=None):
+                law = np.random.default_rng(self.random_state)
+                noise = law.geometric(1 - np.exp(-1.0)) - law.geometric(1 - np.exp(-1.0))
+                self.coef_ = np.array([float(X.any()) + noise])
+                return self
+
+        found = audit_floating_point(Count(), ZERO, SEVEN, n_fits=500, random_state=0)
+        assert not found.accuses
+        assert found.grids == (1.0,)
 
     def test_repeated_and_infinite_outputs_are_counted(self):
         class Stuck(NoisyMean):
@@ -117,7 +130,7 @@ class TestAttributes:
     OTHER = (ZERO[0], np.resize([1, 1, 1, 0], N))
 
     def test_what_is_not_noisy_is_found_out(self):
-        found = audit_attributes(CountsLabels(), ZERO, self.OTHER, n_fits=10)
+        found = audit_attributes(CountsLabels(), ZERO, self.OTHER, epsilon=1.0)
         assert found.findings == ("n_ones_ differs", "what was warned of differs")
         assert found.epsilon > 0
 
@@ -129,6 +142,21 @@ class TestAttributes:
                 return super().fit(X, y)
 
         assert "the error raised differs" in audit_attributes(Raises(), ZERO, SEVEN).findings
+
+    def test_a_noisy_bit_is_no_fault(self):
+        """Randomised response of epsilon 3: 10 fits on either side often show one value each."""
+
+        class Bit(NoisyMean):
+            def fit(self, X, y=None):
+                truth = bool(X.any())
+                lies = RandomSource.from_system().generator().random() < 1 / (1 + np.exp(3.0))
+                self.bit_ = truth != lies
+                return self
+
+        audits = [audit_attributes(Bit(), ZERO, SEVEN, epsilon=3.0) for _ in range(30)]
+        # P(one of them says the same in 100 fits on either side) < 30 * 0.953^200 = 2e-3
+        assert sum(audit.accuses for audit in audits) <= 2
+        assert any(audit.n_fits > 10 for audit in audits)
 
     def test_ours_leave_nothing_but_noise(self):
         assert audit_attributes(MODEL, ZERO, SEVEN, n_fits=3).findings == ()
