@@ -453,15 +453,39 @@ def test_targets_that_the_last_step_refuses_are_refused_before_the_first_spends(
     assert ledger.history() == ()
 
 
-def test_a_fit_that_fails_leaves_the_pipeline_as_it_was():
-    scaler = PrivateStandardScaler((0.1, 10.0), neighbours="replace-one", clip=None)
+def test_a_fit_that_fails_leaves_the_pipeline_as_it_was(monkeypatch):
+    scaler = PrivateStandardScaler((0.1, 10.0), neighbours="replace-one")
     model = PrivateElasticNetClassifier(classes=[0, 1])
-    pipeline = make_private_pipeline(scaler, FunctionTransformer(np.exp), model, epsilon=200.0)
-    pipeline.fit(X, y)
+    pipeline = make_private_pipeline(scaler, model).fit(X, y)
     before, mean = pipeline.privacy_, pipeline[0].mean_
     epsilons = pipeline[0].epsilon, pipeline[-1].epsilon
-    with pytest.raises(ValueError, match="infinity"):
-        pipeline.fit(1e9 * X, y)
+
+    def broken(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(PrivateElasticNetClassifier, "fit", broken)
+    with pytest.raises(MemoryError):
+        pipeline.fit(X, y)
     assert pipeline.privacy_ is before
     assert pipeline[0].mean_ is mean
     assert (pipeline[0].epsilon, pipeline[-1].epsilon) == epsilons
+
+
+PARTIAL = [FunctionTransformer(np.exp), PolynomialFeatures(9)]
+
+
+@pytest.mark.parametrize("step", PARTIAL, ids=["function", "polynomial"])
+def test_a_step_that_may_overflow_is_refused_behind_and_beside_a_private_one(step):
+    """Nothing had to be wrong with a row for the last step to refuse it when others had spent."""
+    scaler = PrivateStandardScaler((0.1, 10.0), neighbours="replace-one", clip=None)
+    model = PrivateElasticNetClassifier(classes=[0, 1])
+    both = ColumnTransformer([("a", scaler, [0]), ("b", step, [1])], sparse_threshold=0)
+    ledger = InMemoryLedger(9.0, 1e-3)
+    for steps in ((scaler, step, model), (both, model)):
+        with pytest.raises(ValueError, match="before the first private step"):
+            make_private_pipeline(*steps, ledger=ledger).fit(X, y)
+    assert ledger.history() == ()
+    make_private_pipeline(step, scaler, model, ledger=ledger).fit(X, y)
+    with pytest.raises(ValueError, match="infinity"):
+        make_private_pipeline(step, scaler, model, ledger=ledger).fit(1e300 * X, y)
+    assert len(ledger.history()) == 2

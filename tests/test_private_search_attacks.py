@@ -394,5 +394,5 @@ def test_a_step_that_may_overflow_after_a_private_one_is_refused(clip):
     pipeline = make_pipeline(scaler, FunctionTransformer(np.exp), model)
     grid = {"privateelasticnetclassifier__alpha": [0.1, 1.0]}
     search = PrivateGridSearchCV(pipeline, grid, epsilon=3.0)
-    with pytest.raises(TypeError, match=r"functiontransformer.*before the first private step"):
+    with pytest.raises(ValueError, match=r"functiontransformer.*before the first private step"):
         search.fit(np.ones((40, 2)), np.arange(40) % 2)

@@ -7,7 +7,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import Normalizer
 
 from skdp._estimator import PrivateEstimator
 from skdp.exceptions import PrivacyError
@@ -170,6 +169,9 @@ class Candidates:
 
 def private_steps(model):
     """Return the steps that spend a budget, or refuse a model that is not private."""
+    from skdp.pipeline.fit_conditions import refuse_partial_maps
+    from skdp.pipeline.walk import walked
+
     if _is_pipeline(model):
         found = _check(model).private
         steps = [step for _, step in model.steps if isinstance(step, PrivateEstimator)]
@@ -178,7 +180,7 @@ def private_steps(model):
                 "A private step within another step cannot be searched. Put private steps in the "
                 "pipeline itself."
             )
-        _refuse_partial_maps(model)
+        refuse_partial_maps(model, walked(model, getattr(model, "public", ())))
     else:
         steps = [model] if isinstance(model, PrivateEstimator) else []
     if not steps or not all(map(_is_ours, steps)):
@@ -194,26 +196,6 @@ def private_steps(model):
             "is absent would be refused after the budget was spent."
         )
     return steps
-
-
-def _refuse_partial_maps(pipeline):
-    """Refuse steps that may turn what a private step made into something a later one refuses.
-
-    A trial that failed for one row would tell of it with certainty. Steps before the first private
-    one are tried on the rows before anything is spent; those of skdp return finite numbers.
-    """
-    steps = iter(pipeline.steps)
-    for _, step in steps:
-        if isinstance(step, PrivateEstimator):
-            break
-    for name, step in steps:
-        is_total = step in (None, "passthrough") or type(step) is Normalizer
-        if not (is_total or type(step).__module__.startswith("skdp.")):
-            raise TypeError(
-                f"Step {name!r} ({type(step).__name__}) comes after a private step and might make "
-                "numbers of some rows that are not finite, so that a trial would fail for these "
-                "rows. Put it before the first private step."
-            )
 
 
 def vouched_for(model):

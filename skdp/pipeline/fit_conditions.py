@@ -5,11 +5,63 @@ from contextlib import contextmanager
 from typing import Any
 
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+)
 from sklearn.utils import check_array, check_consistent_length, get_tags
 
 from skdp._admission import admit_labels, admit_targets, quote_free
+from skdp.pipeline.verdicts import StepCheck
 
-__all__ = ["refuse_unusable_targets", "undone_on_failure"]
+__all__ = ["refuse_partial_maps", "refuse_unusable_targets", "undone_on_failure"]
+
+#: Of the steps that learn nothing, those that return finite numbers for all finite rows.
+_TOTAL = (
+    Binarizer,
+    FeatureHasher,
+    HashingVectorizer,
+    MissingIndicator,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    SimpleImputer,
+)
+
+
+def refuse_partial_maps(pipeline: Any, found: list[tuple[Any, StepCheck]]) -> None:
+    """Refuse steps that may turn what a private step made into something a later one refuses.
+
+    A fit that failed for one row, when others have spent, would tell of it. What comes before the
+    first private step is looked at by that one, before it spends; steps of skdp return finite
+    numbers.
+    """
+    first = next((name for name, _ in pipeline.steps if _is_private(name, found)), None)
+    begun = False
+    for step, check in found:
+        begun = begun or check.name.split("__")[0] == first
+        own = type(step).__module__.startswith("skdp.") or isinstance(step, FrozenEstimator)
+        if begun and not own and type(step) not in _TOTAL and not _is_identity(step):
+            raise ValueError(
+                f"Step {check.name!r} ({check.class_name}) comes after or beside a private step, "
+                "and might make numbers of some rows that are not finite, which a later step "
+                "would refuse when the budget is spent. Put it before the first private step."
+            )
+
+
+def _is_private(name: str, found: list[tuple[Any, StepCheck]]) -> bool:
+    return any(c.kind == "private" and c.name.split("__")[0] == name for _, c in found)
+
+
+def _is_identity(step: Any) -> bool:
+    return type(step) is FunctionTransformer and step.func is None
 
 
 def refuse_unusable_targets(pipeline: Any, X: Any, y: Any) -> None:

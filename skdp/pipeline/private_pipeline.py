@@ -10,7 +10,11 @@ from skdp.pipeline.budgeted import (
     set_budget,
     take_ledger_out,
 )
-from skdp.pipeline.fit_conditions import refuse_unusable_targets, undone_on_failure
+from skdp.pipeline.fit_conditions import (
+    refuse_partial_maps,
+    refuse_unusable_targets,
+    undone_on_failure,
+)
 from skdp.pipeline.payment import payer
 from skdp.pipeline.refusals import quoting_nothing
 from skdp.pipeline.rehearsal import CannotRehearseError, Rehearsal, rehearsed
@@ -155,6 +159,7 @@ class PrivatePipeline(Pipeline):
         found = walked(self, self.public)
         private = [(check.name, step) for step, check in found if check.kind == "private"]
         whole, split, shares = self._plan(private, said_before(found))
+        refuse_partial_maps(self, found)
         refuse_unusable_targets(self, X, y)
         n_spends = len(_spending_steps(private))
         budgets = self._budgets(whole, split, shares, n_spends, (X, y, params))
