@@ -238,3 +238,43 @@ def test_numbers_are_learned_too():
         "log_cosh", perturbation="objective", epsilon=2.0, delta=1e-6, row_norm=4.0, random_state=0
     )
     assert quiet(model, rows, labels).score(rows, labels) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("row_norm", "alpha", "max_sample_weight", "tol", "delta"),
+    [(1e6, 1e12, 1.0, "auto", 0.0), (1e6, 1e12, 1.0, "auto", 1e-6), (0.01, 1.0, 100.0, 1e-30, 0.0)],
+    ids=["long rows", "long rows, delta", "tiny tolerance"],
+)
+def test_no_weight_is_larger_than_the_largest_number_of_the_grid(
+    row_norm, alpha, max_sample_weight, tol, delta
+):
+    """The noise on the solver's point had a grid so fine that weights were clamped to its end."""
+    X = row_norm * np.resize([[1.0, 0.0], [-1.0, 0.0]], (50, 2))
+    model = PrivateElasticNetClassifier(
+        epsilon=40.0, delta=delta, alpha=alpha, l1_ratio=0.0, perturbation="objective",
+        classes=[0, 1], row_norm=row_norm, intercept_scaling=row_norm,
+        max_sample_weight=max_sample_weight, **({} if tol == "auto" else {"tol": tol}),
+    )  # fmt: skip
+    model.fit(X, np.resize([1, 0], 50))
+    weights = np.append(model.coef_.ravel(), model.intercept_ / row_norm)
+    assert np.abs(weights).max() < 0.9 * model._mechanism.second.largest
+
+
+def test_automatic_noise_is_what_exists_for_a_tiny_budget():
+    X, y = np.ones((50, 1)), np.resize([1, 0], 50)
+    model = PrivateElasticNetClassifier(
+        epsilon=1e-4, delta=1e-5, perturbation="objective", classes=[0, 1]
+    )
+    assert model.fit(X, y).privacy_.epsilon == 1e-4
+
+
+def test_the_advised_alpha_is_larger_than_the_refused_one_at_any_epsilon():
+    X, y = np.ones((6, 1)), np.arange(6)
+    model = PrivateElasticNetClassifier(
+        epsilon=200.0, alpha=1e-9, perturbation="objective", classes=range(6)
+    )
+    with pytest.raises(ValueError, match="Set alpha to") as refused:
+        model.fit(X, y)
+    advised = float(str(refused.value).split("Set alpha to ")[1].split()[0])
+    assert advised > 1e-9
+    assert model.set_params(alpha=1.2 * advised).fit(X, y).privacy_.epsilon == 200.0

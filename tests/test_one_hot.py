@@ -117,8 +117,13 @@ def test_one_row_never_decides_how_a_number_is_written():
     negative[0] = -0.0
     mixed = zeros.astype(object)
     mixed[0, 0] = False
-    for X, name in ((zeros, "x0_0.0"), (negative, "x0_0.0"), (mixed, "x0_0")):
-        assert PrivateOneHotEncoder(epsilon=20.0).fit(X).get_feature_names_out()[0] == name
+    halves = [[0]] * 499 + [[0.5]]
+    truths = [[False]] * 499 + [[7]]
+    missing = pd.DataFrame({"x0": [0] * 499 + [None]})
+    for X in (zeros, negative, mixed, halves, truths, missing, zeros.astype(np.int64)):
+        encoder = PrivateOneHotEncoder(epsilon=20.0).fit(X)
+        assert encoder.get_feature_names_out()[0] == "x0_0"
+        assert encoder.categories_[0].tolist() == [0]
 
 
 @pytest.mark.parametrize("output", ["pandas", "polars"])
@@ -128,7 +133,7 @@ def test_frames_of_any_kind_are_read_and_given(output):
     out = encoder.fit_transform(frame)
     assert list(out.columns)[:3] == ["place_a", "place_b", "place_infrequent_sklearn"]
     polars = pytest.importorskip("polars")
-    same = clone(encoder).fit(polars.from_pandas(frame.astype({"place": str})))
+    same = clone(encoder).fit(polars.DataFrame({name: frame[name].tolist() for name in frame}))
     assert list(same.get_feature_names_out()) == list(out.columns)
 
 

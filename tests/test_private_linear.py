@@ -369,3 +369,18 @@ def test_refusals_quote_nothing_spend_nothing_and_leave_no_trace(estimator):
     refuses_to_fit(estimator(), np.where(X > 0.5, np.nan, X), y, match="contains NaN")
     refuses_to_fit(estimator(), X, y[:5], match="inconsistent numbers of samples")
     refuses_to_fit(estimator(), X, None, match="target y is None")
+
+
+def test_what_an_inner_estimator_promises_is_stated_and_charged_as_the_outer_ones():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-0.5, 0.5, (400, 2)), rng.uniform(-7, 7, 400)
+    ledger = InMemoryLedger(2.0, 1e-3, neighbours="add-or-remove-one")
+    model = PrivateLinearRegressor(
+        y_bound=7.0, mechanism="ridge", neighbours="add-or-remove-one", expected_samples=400,
+        ledger=ledger,
+    )  # fmt: skip
+    model.fit(X, y)
+    said = " ".join(model.privacy_.assumptions)
+    assert "[-7.0, 7.0]" in said
+    assert "expected_samples=400" in said
+    assert [entry.purpose for entry in ledger.history()] == ["PrivateLinearRegressor.fit"]

@@ -2,6 +2,7 @@
 
 import warnings
 from abc import ABCMeta, abstractmethod
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from scipy import sparse
 from skdp._admission import HasMethods, Interval, StrOptions, check_is_fitted
 from skdp._estimator import PrivateEstimator
 from skdp._random import NumpyGenerator
-from skdp.exceptions import LittleToLearnWarning
+from skdp.exceptions import LittleToLearnWarning, PrivacyError
 from skdp.linear_model.clipped_rows import ClippedRowsMixin
 from skdp.linear_model.linear_choice import DENSE_COLUMNS, LinearFacts
 from skdp.linear_model.output_perturbed import SCALE
@@ -51,6 +52,19 @@ class LinearTask(NamedTuple):
     loss: Loss
     places: object
     assumption: str
+
+
+class _Charging:
+    """The ledger of an inner estimator: hands its statement on before it touches the rows."""
+
+    def __init__(self, charge):
+        self._charge = charge
+
+    def spend(self, statement, *, purpose, parameters=None):
+        self._charge(statement)
+
+    def cover(self, statement, *, purpose, assumption):
+        raise PrivacyError("A single fit covers nothing.")
 
 
 class PrivateLinearModel(ClippedRowsMixin, PrivateEstimator, metaclass=ABCMeta):
@@ -150,10 +164,22 @@ class PrivateLinearModel(ClippedRowsMixin, PrivateEstimator, metaclass=ABCMeta):
         """Hand rows in units of their bound to the estimator that is made for sparse ones."""
         row_norm = self._number("row_norm")
         model = self._sparse_model(self._sampler(facts.descent))
-        model.set_params(ledger=self.ledger, random_state=self.random_state)
-        model.fit(unit_rows(X, row_norm), y)
-        self.privacy_ = model.privacy_
+        model.set_params(random_state=self.random_state)
+        clipped = f"Each row is clipped to Euclidean norm {row_norm}, a declared bound."
+        self._fit_inner(model, unit_rows(X, row_norm), y, facts, clipped)
         return np.atleast_2d(model.coef_).T / row_norm, np.atleast_1d(model.intercept_)
+
+    def _fit_inner(self, model, X, y, facts, *further):
+        """Fit another estimator, and state and charge what it promises as this one's own."""
+        private = facts.descent.neighbours is Neighbours.ADD_OR_REMOVE_ONE
+        expected = (EXPECTED.format(self.expected_samples),) if private else ()
+
+        def charge(statement):
+            assumptions = (*statement.assumptions, *expected, *further)
+            self.privacy_ = replace(statement, assumptions=assumptions)
+            self._spend(self.privacy_)
+
+        model.set_params(ledger=_Charging(charge)).fit(X, y)
 
     def _sampler(self, facts):
         size = (facts.n_features + 1) * facts.n_outputs

@@ -142,13 +142,13 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel):
             epsilon=self.epsilon,
             delta=self.delta,
             row_norm=self.row_norm,
+            y_bound=self.y_bound,
             neighbours=self.neighbours,
-            ledger=self.ledger,
             random_state=self.random_state,
         )
-        model.fit(X, y)
-        self.privacy_ = model.privacy_
-        return model.coef_[:, None], np.atleast_1d(model.intercept_)
+        bound = self._number("y_bound")
+        self._fit_inner(model, X, bound * y, facts)
+        return model.coef_[:, None] / bound, np.atleast_1d(model.intercept_) / bound
 
     def _store(self, coef, intercept):
         bound = self._number("y_bound")

@@ -139,13 +139,17 @@ class AdditiveMechanism(Mechanism[Array]):
         integers = self._on_grid(exact.ravel()) + noise
         return np.ldexp(integers.astype(np.float64), self._grid_exponent).reshape(exact.shape)
 
+    @property
+    def largest(self) -> float:
+        """Value at which inputs and noise are clamped."""
+        return math.ldexp(_LARGEST_INTEGER, min(self._grid_exponent, 962))
+
     def _on_grid(self, value: Array) -> Integers:
         """Nearest integers to value/g, clamped (which brings no two values further apart).
 
         NaN becomes 0: casting it would be an unbounded contribution, and raising would tell.
         """
-        limit = math.ldexp(_LARGEST_INTEGER, min(self._grid_exponent, 962))
-        clamped = np.clip(np.nan_to_num(value), -limit, limit)
+        clamped = np.clip(np.nan_to_num(value), -self.largest, self.largest)
         with np.errstate(under="ignore"):
             return np.rint(np.ldexp(clamped, -self._grid_exponent)).astype(np.int64)
 

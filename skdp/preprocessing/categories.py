@@ -28,14 +28,15 @@ _NOT_CATEGORIES = (
     "{name} must hold text or finite numbers, not both in one column; None, NaN, NA and NaT are "
     "missing values. Convert dates and other objects to text first."
 )
+_EXACT = 2.0**53
 _MISSING = ("NAType", "NaTType")
 
 
 def admit_categories(transformer: Any, X: Any, *, reset: bool) -> list[Column]:
     """Return the categories of each column, or refuse; one missing value is like another: None.
 
-    A number is what the type of its column says; in a column of objects whole numbers are integers.
-    Which value stands for a category never depends on other rows.
+    Whole numbers below 2^53 are integers, whatever the type of their column. Which value stands for
+    a category never depends on other rows.
     """
     if sparse.issparse(X):
         raise TypeError("Sparse input was given, but dense data is required. Use X.toarray().")
@@ -53,10 +54,9 @@ def _columns(X: Any) -> list[npt.NDArray[Any]]:
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         check_array(np.empty(X.shape), ensure_all_finite=False)
         return [np.asarray(X[name]) for name in X.columns]
-    cells = check_array(X, dtype=None, ensure_all_finite=False)
-    if not hasattr(X, "dtype") and cells.dtype.kind in "US":
-        cells = check_array(X, dtype=object, ensure_all_finite=False)
-    return list(cells.T)
+    # numpy would choose a type for a list by all of its values.
+    dtype = None if hasattr(X, "dtype") else object
+    return list(check_array(X, dtype=dtype, ensure_all_finite=False).T)
 
 
 def plain_categories(values: npt.NDArray[Any]) -> Column:
@@ -65,7 +65,7 @@ def plain_categories(values: npt.NDArray[Any]) -> Column:
     Examples
     --------
     >>> plain_categories(np.array([1.0, -0.0, np.nan])), plain_categories(np.array(["a"]))
-    ([1.0, 0.0, None], ['a'])
+    ([1, 0, None], ['a'])
     """
     if values.dtype.kind not in "biufOUT":
         raise TypeError  # in our words
@@ -96,7 +96,8 @@ def _plain(value: Any, kind: str) -> Category:
         raise TypeError
     if math.isnan(number):
         return None
-    return int(number) if kind == "O" and number.is_integer() else number
+    # Whatever the type of the column: that of a list, or of a frame, may be decided by one row.
+    return int(number) if number.is_integer() and abs(number) < _EXACT else number
 
 
 def declared_categories(declared: Any, n_columns: int) -> list[dict[Category, None] | None]:

@@ -41,7 +41,9 @@ Array = npt.NDArray[np.float64]
 #: a hundredth of the tilt then, if the tolerance can be had.
 _SECOND_SHARE, _SECOND_COST = 0.05, 0.1
 #: A tolerance this much above what rounding allows leaves room for the larger tilt that it causes.
-_SPARE, _ROUNDS = 1.25, 10
+_SPARE, _ROUNDS = 1.25, 60
+#: Where the grid of the second noise is too fine to reach the farthest minimiser, so much is tried.
+_COARSER = 4.0
 
 
 @final
@@ -151,6 +153,7 @@ def least_expected_tilt(facts: TiltFacts, radius: float, cost: float) -> Objecti
     if facts.budget.delta > 0:
         with suppress(ValueError):
             gaussian = gaussian_tilt(facts, radius, cost)
+            _ = gaussian.second  # it may not exist where the first does
             if gaussian.expected_norm < laplace.expected_norm:
                 return gaussian
     return laplace
@@ -202,9 +205,10 @@ class ObjectivePerturbationPlan:
             cost = _second_cost(loss, penalty, domain, facts, tol)
             mechanism = noise(facts, tol / penalty.strong_convexity * ROUND_UP, cost)
             problem = _problem(loss, penalty, domain, tol, mechanism.largest_tilt)
-            if problem.least_tol <= tol:
+            reached = problem.least_tol <= tol
+            if reached and _fits(problem, mechanism):
                 break
-            tol = _SPARE * problem.least_tol
+            tol = _COARSER * tol if reached else _SPARE * problem.least_tol
         problem.require_certifiable()
         return cls(replace(problem, objective=Objective(loss, penalty)), mechanism)
 
@@ -212,6 +216,11 @@ class ObjectivePerturbationPlan:
         """Tilt, solve and release, shape (n_outputs, n_columns)."""
         objective: Any = RecordsToTilt(self.problem, records)
         return self.mechanism.release(objective, rng)
+
+
+def _fits(problem: Problem, mechanism: ObjectivePerturbation) -> bool:
+    """Whether no reachable point is beyond the largest number of the second release's grid."""
+    return problem.radius + mechanism.radius <= mechanism.second.largest
 
 
 def require_smooth(loss: Loss) -> None:
@@ -233,7 +242,7 @@ def require_smooth(loss: Loss) -> None:
 def _require_determinant(facts: TiltFacts, loss: Loss, penalty: ElasticNet, domain: Domain) -> None:
     if facts.affordable:
         return
-    needed = _least_strong_convexity(loss, domain, 0.9 * facts.budget.epsilon)
+    needed = _least_strong_convexity(loss, domain, 0.9 * min(facts.budget.epsilon, EPSILON_CAP))
     raise ValueError(
         f"alpha * (1 - l1_ratio) = {penalty.strong_convexity:.3g} leaves nothing of "
         f"epsilon={facts.budget.epsilon!r} for the noise: one unit may change the determinant of "
