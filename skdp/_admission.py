@@ -67,7 +67,8 @@ _QUOTE_FREE = (
     "requires y to be passed",
 )
 _ADVICE = {
-    "contains NaN": " Fill or drop missing values first, by a rule fixed without the data.",
+    "contains NaN": " Fill or drop missing values first, by a rule fixed without the data, or with "
+    "skdp.preprocessing.PrivateImputer.",
     "contains infinity": " Clip values to a declared range first.",
     "Complex data": ". Pass real and imaginary parts as two columns.",
     "Negative values": " Weights must be at least 0.",

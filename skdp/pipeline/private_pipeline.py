@@ -193,8 +193,10 @@ class PrivatePipeline(Pipeline):
                 raise ValueError(
                     f"Step {name!r} has a ledger of its own. Give the ledger to the pipeline."
                 )
-        relations = {relation_of(step) for step in _spending_steps(private)} - {None}
-        _refuse_several(relations | {statement.neighbours for statement in before})
+        spending = [(type(step).__name__, relation_of(step)) for step in _spending_steps(private)]
+        known = [(name, relation) for name, relation in spending if relation is not None]
+        relations = {relation for _, relation in known}
+        _refuse_several(relations | {statement.neighbours for statement in before}, known)
         if self.split not in SPLITS:
             raise ValueError(f"split must be one of {sorted(SPLITS)}, got {self.split!r}.")
         steps = _spending_steps(private)
@@ -307,10 +309,12 @@ def _spending_steps(private):
     return spending
 
 
-def _refuse_several(relations):
+def _refuse_several(relations, steps=()):
     if len(relations) > 1:
+        told = "; ".join(f"{name}: {relation.value}" for name, relation in steps)
         raise ValueError(
             f"Guarantees for different neighbouring relations "
             f"({', '.join(sorted(r.value for r in relations))}) do not add up. Choose steps, "
             "or their neighbours or sampling, of one relation."
+            + (f" Steps: {told}." if told else "")
         )
