@@ -20,10 +20,10 @@ Zhang, Mironov and Hejazinia (2021) let each step of DP-SGD choose a few coordin
 add noise to those alone. `SparseDPSGDClassifier` has their choices and better ones as `selector`.
 Below is what they do for prediction by a linear model, beside noise on all coordinates and beside
 Opacus. Stratified splits with 70 % for training, driven by {splits} seeds on the sets from
-files, by 4 on "long rows" and by 3 on the other synthetic sets (there clipping at 0.5, "two
-releases", "sparse_vector" and "adafest, re-clipped" by one); Opacus with 10, 8 and 1 on pcmac,
-basehock and a9a. Mean ± standard error over the splits. Zero-out neighbours, delta 1e-6,
-Poisson batches, for all private methods.
+files and on "synthetic" (there clipping at 0.5, "two releases", "sparse_vector" and "adafest,
+re-clipped" by one), by 4 on "long rows" and by 3 on "long rows 0/1" and "synthetic 0/1"; Opacus
+with 10, 8 and 1 on pcmac, basehock and a9a. Mean ± standard error over the splits. Zero-out
+neighbours, delta 1e-6, Poisson batches, for all private methods.
 
 **When noise on all is better.** A row's score feels only the noise on the columns that the row has:
 noise of the size of one weight's, times the norm of the row, whatever the number of columns. A
