@@ -69,7 +69,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel):
     --------
     >>> import numpy as np
     >>> from skdp.linear_model import PrivateLinearRegressor
-    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 2))
+    >>> X = np.mgrid[-1:1:55j, -1:1:55j].reshape(2, -1).T
     >>> y = X @ [0.5, -0.25] + 0.1
     >>> model = PrivateLinearRegressor(row_norm=1.5).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)

@@ -121,7 +121,7 @@ class PrivateRidge(RegressorMixin, MomentModel):
     --------
     >>> import numpy as np
     >>> from skdp.linear_model import PrivateRidge
-    >>> rows = np.random.default_rng(0).uniform(-1, 1, size=(5000, 2))
+    >>> rows = np.mgrid[-1:1:71j, -1:1:71j].reshape(2, -1).T
     >>> labels = rows @ [0.5, -0.25] + 0.1
     >>> model = PrivateRidge(epsilon=2.0, row_norm=1.5).fit(rows, labels)
     >>> bool(np.abs(model.coef_ - [0.5, -0.25]).max() < 0.1)
