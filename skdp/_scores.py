@@ -6,6 +6,21 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.extmath import softmax
 from sklearn.utils.metaestimators import available_if
 
+#: Scores beyond are cut to it, so that differences of scores are numbers.
+LARGEST_SCORE = 1e300
+
+
+def finite_scores(scores):
+    """Return scores as numbers of moderate size; 0 where opposite infinite terms left none.
+
+    Examples
+    --------
+    >>> finite_scores(np.array([1.5, np.inf, np.nan]))
+    array([1.5e+000, 1.0e+300, 0.0e+000])
+    """
+    limit = min(LARGEST_SCORE, float(np.finfo(scores.dtype).max) / 4)
+    return np.clip(np.nan_to_num(scores, nan=0.0), -limit, limit)
+
 
 def _has_probabilities(model):
     if getattr(model, "loss", "log_loss") == "log_loss":

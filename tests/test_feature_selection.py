@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.feature_selection import PrivateSelectFromModel, PrivateSelectKBest
@@ -442,3 +443,18 @@ def test_a_model_that_cannot_have_weights_is_refused_before_it_spends():
     with pytest.raises(ValueError, match="no coef_"):
         PrivateSelectFromModel(network).fit(np.eye(60, 4), np.arange(60) % 2)
     assert ledger.history() == ()
+
+
+def test_the_seed_of_a_model_within_is_printed_and_saved_before_the_fit_alone():
+    seed = 918273645
+    model = PrivateElasticNetClassifier(threshold="auto", classes=[0, 1], random_state=seed)
+    selector = PrivateSelectFromModel(model)
+    assert str(seed) in repr(selector)
+    with pytest.warns(PrivacyLeakWarning):
+        selector.fit(np.eye(60, 4), np.arange(60) % 2)
+    whole = make_pipeline(selector, Normalizer())
+    for text in (repr(selector), selector._repr_html_(), repr(whole), whole._repr_html_()):
+        assert str(seed) not in text
+    assert pickle.loads(pickle.dumps(selector)).estimator.random_state is None
+    assert clone(selector).estimator.random_state == selector.estimator.random_state == seed
+    assert model.random_state == seed

@@ -1,5 +1,6 @@
 """Private search: its price, the law of its trials, what it releases, planted bugs."""
 
+import itertools
 import json
 import math
 import warnings
@@ -16,14 +17,15 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 
 from skdp._random import RandomSource
 from skdp.exceptions import LeakyPipelineError, UnsupportedEventError
-from skdp.linear_model import PrivateElasticNetClassifier
+from skdp.linear_model import PrivateElasticNetClassifier, PrivateRidgeClassifier
 from skdp.mechanisms import LaplaceMechanism
 from skdp.model_selection import PrivateGridSearchCV, strategies
 from skdp.model_selection.candidates import Candidates
 from skdp.model_selection.metadata import Metadata
 from skdp.model_selection.pricing import pure_budget
-from skdp.model_selection.rehearsal import StandIn
+from skdp.model_selection.stand_in import StandIn
 from skdp.model_selection.strategies import RandomTrials
+from skdp.pipeline import make_private_pipeline
 from skdp.privacy import InMemoryLedger, PrivacyBudget
 from skdp.privacy.accounting import delta_of, epsilon_of
 from skdp.privacy.event_dicts import event_from_dict, event_to_dict
@@ -33,6 +35,7 @@ from skdp.privacy.pure_curve import pure_renyi
 from skdp.privacy.renyi import ORDERS, RenyiCurve
 from skdp.privacy.search_events import RandomSearchDpEvent
 from skdp.privacy.trial_laws import TrialLaw
+from tests.support.refusals import said
 
 SHAPES = (0.0, 0.5, 1.0, math.inf)
 GRID = {"alpha": [0.01, 0.1, 1.0]}
@@ -236,6 +239,50 @@ def test_no_exact_search_among_gaussian_fits_costs_more_than_what_is_stated(shap
             assert np.maximum(p - math.exp(epsilon) * q, 0).sum() <= delta_of(event, epsilon)
 
 
+def worst_delta(p, q, masses, epsilon):
+    """The exact delta of the best of K, over all orders of preference, in both directions."""
+    worst = 0.0
+    for order in map(list, itertools.permutations(range(len(p)))):
+        first, second = (np.append(exact_best(r[order], masses), masses[0]) for r in (p, q))
+        for one, other in ((first, second), (second, first)):
+            worst = max(worst, np.maximum(one - math.exp(epsilon) * other, 0).sum())
+    return worst
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("mean", [2.0, 10.0])
+@pytest.mark.parametrize("d", [1e-6, 1e-2])
+def test_what_trials_fail_with_adds_up_over_their_mean_number(shape, mean, d):
+    """Leaky randomised response dominates every (e, d)-DP trial; half of d E[K] would be false."""
+    law, e = TrialLaw(mean, shape), 0.5
+    kept = (1 - d) / (1 + math.exp(e))
+    leaky = np.array([d, kept * math.exp(e), kept, 0.0])
+    total = 6 * e if law.is_poisson else law.guarantee(e)
+    pure = RenyiCurve(law.renyi_of_pure(e)).delta_at(total) if law.is_poisson else 0.0
+    worst = worst_delta(leaky, leaky[::-1], masses_of(law), total)
+    assert 0.75 * d * mean < worst <= d * mean + pure
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_so_it_does_for_trials_of_any_law(shape):
+    law, e, rng = TrialLaw(4.0, shape), 0.7, np.random.default_rng(1)
+    total = 6 * e if law.is_poisson else law.guarantee(e)
+    pure = RenyiCurve(law.renyi_of_pure(e)).delta_at(total) if law.is_poisson else 0.0
+    for _ in range(20):
+        p, q = rng.dirichlet(np.full(4, 0.4), size=2)
+        q = 0.9 * p + 0.1 * q
+        d = max(np.maximum(a - math.exp(e) * b, 0).sum() for a, b in ((p, q), (q, p)))
+        assert worst_delta(p, q, masses_of(law), total) <= d * 4.0 + pure + 1e-12
+
+
+def test_a_trial_of_which_nothing_is_known_has_its_share_of_delta():
+    trial = pure_budget(TrialLaw(10.0, 0.0), PrivacyBudget(3.0, 1e-6))
+    assert trial.delta == pytest.approx(1e-6 / 20, rel=1e-5)
+    assert trial.epsilon == pytest.approx(1.5, rel=1e-5)
+    with pytest.raises(ValueError, match="finite precision"):
+        pure_budget(TrialLaw(10.0, 0.0), PrivacyBudget(3.0, 1e-30))
+
+
 # What is run and what leaves ---------------------------------------------------------------------
 
 
@@ -365,6 +412,29 @@ def test_one_bad_candidate_is_refused_before_anything_is_spent():
     with pytest.raises(ValueError, match="alpha"):
         found.fit(X, y)
     assert ledger.history() == ()
+
+
+@pytest.mark.parametrize("strategy", ["random", "exponential"])
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_fit_that_needs_a_delta_is_refused_in_words_about_the_delta_of_the_search(
+    strategy, piped
+):
+    X, y = table()
+    model, grid, ledger = PrivateRidgeClassifier(), {"alpha": [1.0]}, InMemoryLedger(9.0, 1e-2)
+    if piped:
+        model = make_private_pipeline(Normalizer(), model)
+        grid = {"privateridgeclassifier__alpha": [1.0]}
+    found = PrivateGridSearchCV(model, grid, strategy=strategy, ledger=ledger)
+    with pytest.raises(ValueError, match="set delta of the search above 0") as caught:
+        found.fit(X, y)
+    assert "parameter of PrivateRidgeClassifier" not in said(caught.value)
+    assert ledger.history() == ()
+
+
+def test_a_parameter_that_is_wrong_with_any_delta_is_named_as_it_is():
+    X, y = table()
+    with pytest.raises(ValueError, match="alpha"):
+        PrivateGridSearchCV(PrivateRidgeClassifier(), {"alpha": [-1.0]}).fit(X, y)
 
 
 def test_a_pipeline_is_searched_by_the_names_of_its_steps():

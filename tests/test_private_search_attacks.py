@@ -88,7 +88,8 @@ def test_nothing_that_is_kept_or_printed_depends_on_the_number_of_trials(monkeyp
                 sorted(vars(found)),
                 sorted(vars(found.best_estimator_)),
                 {key: len(column) for key, column in found.cv_results_.items()},
-                len(caught),
+                # What an earlier test left open may be collected here.
+                len([w for w in caught if w.category is not ResourceWarning]),
                 capfd.readouterr(),
                 found.privacy_.to_json(),
                 len(pickle.dumps(found)) // 200,
@@ -287,7 +288,7 @@ def test_groups_are_split_as_wholes_and_named_in_the_statement(
     seen, true = [], PrivateElasticNetClassifier.fit
 
     def watched(self, rows, y, sample_weight=None, groups=None):
-        if np.any(rows):
+        if np.any(rows) and self.ledger is None:  # with one it is asked whether it takes the rows
             seen.append(groups)
             assert self.n_groups == len(np.unique(groups))
         return true(self, rows, y, sample_weight=sample_weight, groups=groups)

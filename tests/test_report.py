@@ -10,6 +10,7 @@ import pytest
 from dp_accounting import GaussianDpEvent
 from markdown_it import MarkdownIt
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVR
 
 from skdp.cli import main
 from skdp.decomposition import PrivatePCA
@@ -27,6 +28,7 @@ from skdp.linear_model import (
 from skdp.meta import StabilityOutputPerturbation
 from skdp.model_selection import PrivateGridSearchCV
 from skdp.neural_network import PrivateMLPClassifier
+from skdp.pipeline import make_private_pipeline
 from skdp.preprocessing import PrivateMinMaxScaler, PrivateQuantileClipper, PrivateStandardScaler
 from skdp.privacy import (
     InMemoryLedger,
@@ -43,6 +45,7 @@ from skdp.privacy.trade_off import attack_power
 from skdp.reporting import write_model_card, write_report
 from skdp.reporting.power_figure import power_figure
 from skdp.reporting.report import STYLE
+from skdp.reporting.report_facts import declared
 
 EVIL = (
     "<script>alert(1)</script> </style></pre> [a](javascript:alert(1)) ![b](https://c.example/d) "
@@ -306,3 +309,40 @@ def test_the_command_does_not_write_over_the_statement(tmp_path, capsys):
     assert main(["report", str(source), "--output", str(source)]) == 1
     assert "must differ" in capsys.readouterr().err
     assert source.read_text(encoding="utf-8") == stated().to_json()
+
+
+def test_a_search_shows_one_class_and_one_budget(tmp_path):
+    """The search divides its own: what the estimator within it would spend is not used."""
+    y = np.arange(40) % 2
+    model = PrivateElasticNetClassifier(epsilon=7.0, delta=0.03125, classes=[0, 1])
+    found = PrivateGridSearchCV(model, {"alpha": [1.0]}, epsilon=2.0).fit(np.eye(40, 3), y)
+    rows = declared(found)
+    names = [name for name, _ in rows]
+    assert len(set(names)) == len(names)
+    assert rows[0] == ("class", "PrivateGridSearchCV")
+    assert ("estimator", "PrivateElasticNetClassifier") in rows
+    assert [row for row in rows if row[0].endswith("epsilon")] == [("epsilon", "2.0")]
+    page = page_of(found.privacy_, tmp_path, estimator=found)
+    write_model_card(found.privacy_, tmp_path / "c.md", estimator=found)
+    for text in (page, (tmp_path / "c.md").read_text(encoding="utf-8")):
+        assert "0.03125" not in text
+
+
+def test_steps_of_a_private_pipeline_are_shown_with_shares_of_the_whole():
+    pipeline = make_private_pipeline(
+        PrivateStandardScaler((0.0, 1.0), neighbours="replace-one"),
+        PrivateElasticNetClassifier(epsilon=7.0, classes=[0, 1]),
+        epsilon=2.0,
+    )
+    assert [name for name, _ in declared(pipeline) if "epsilon" in name] == ["epsilon"]
+    rows = declared(pipeline.fit(np.eye(40, 3), np.arange(40) % 2))
+    assert [row for row in rows if "epsilon" in row[0]] == [
+        ("epsilon", "2.0"),
+        ("privateelasticnetclassifier__epsilon", "1.5 (a share of the whole)"),
+        ("privatestandardscaler__epsilon", "0.5 (a share of the whole)"),
+    ]
+
+
+def test_what_is_called_epsilon_and_is_no_budget_is_shown():
+    wrapped = StabilityOutputPerturbation(LinearSVR(epsilon=0.25))
+    assert ("estimator__epsilon", "0.25") in declared(wrapped)

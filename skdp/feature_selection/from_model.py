@@ -1,16 +1,22 @@
 """The features that a private model keeps; costs nothing beyond the model."""
 
+import copy
+import sys
 from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 
 from skdp._admission import HasMethods, Interval, fit_context
 from skdp._estimator import PrivateEstimator
 from skdp.feature_selection.selector import ReleasedSelectorMixin
 from skdp.linear_model import PrivateElasticNetClassifier
+
+#: Modules that print estimators; scikit-learn has no hook for that.
+_PRINTERS = ("sklearn.utils._pprint", "sklearn.utils._repr_html", "sklearn.utils._estimator_html")
 
 
 class PrivateSelectFromModel(MetaEstimatorMixin, ReleasedSelectorMixin, BaseEstimator):
@@ -65,8 +71,8 @@ class PrivateSelectFromModel(MetaEstimatorMixin, ReleasedSelectorMixin, BaseEsti
     selection for which no weight is large enough is empty, which most models refuse to be fitted
     on; that is a function of released weights, too.
 
-    The parameter `estimator` keeps a seed, as scikit-learn demands; save `estimator_`, which does
-    not.
+    The parameter `estimator` keeps a seed, as scikit-learn demands; what is printed of a fitted
+    selector, or saved, does not.
 
     Examples
     --------
@@ -165,6 +171,31 @@ class PrivateSelectFromModel(MetaEstimatorMixin, ReleasedSelectorMixin, BaseEsti
             mask[order[self.max_features :]] = False
         return mask
 
+    def __getstate__(self):
+        """Leave the seed of the model out of what a fitted selector is saved or copied as."""
+        state = super().__getstate__()
+        return {**state, "estimator": _seedless(self.estimator)} if "privacy_" in state else state
+
+    def get_params(self, deep=True):
+        """Return the parameters; a seed of the model is kept, but not printed once it is fitted.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            With those of the model.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
+        printed = str(sys._getframe(1).f_globals.get("__name__")).startswith(_PRINTERS)
+        shown = copy.copy(self) if printed else self
+        return super(PrivateSelectFromModel, shown).get_params(deep=deep)
+
+    def _get_params_html(self, *args, **kwargs):
+        return super(PrivateSelectFromModel, copy.copy(self))._get_params_html(*args, **kwargs)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         inner = get_tags(
@@ -180,6 +211,15 @@ def _importances(coef):
     """Return the largest absolute weight of each feature over the outputs."""
     weights = coef.toarray() if sparse.issparse(coef) else np.asarray(coef)
     return np.abs(np.atleast_2d(weights)).max(axis=0)
+
+
+def _seedless(model):
+    """Return an unfitted model without its seed; one that is frozen prints none."""
+    if model is None or isinstance(model, FrozenEstimator):
+        return model
+    params = model.get_params(deep=True)
+    seeds = [name for name in params if name.split("__")[-1] == "random_state"]
+    return clone(model).set_params(**dict.fromkeys(seeds))
 
 
 def _name(model):

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skdp._admission import Interval, StrOptions, admit_new_rows, check_is_fitted
+from skdp._scores import LARGEST_SCORE
 from skdp._sgd.model import PrivateSGD
 from skdp.linear_model.dpsgd_settings import OPTIMIZERS, SELECTORS, linear_run
 from skdp.linear_model.support import ReleasedSupportMixin
@@ -17,8 +18,6 @@ from skdp.training.linear_run import LAZY_NOISE, LinearRecords
 
 #: No sum of products of smaller values and weights overflows; no float32 value reaches it.
 LARGEST_VALUE = 1e250
-#: Scores beyond are cut to it, so that differences of scores are numbers.
-LARGEST_SCORE = 1e300
 
 
 class DPSGDLinearModel(ReleasedSupportMixin, PrivateSGD):

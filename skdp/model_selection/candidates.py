@@ -3,24 +3,16 @@
 import warnings
 from typing import Any, NamedTuple
 
-import numpy as np
-from scipy import sparse
-from sklearn.base import clone, is_classifier
-from sklearn.pipeline import Pipeline
+from sklearn.base import clone
 
-from skdp._estimator import PrivateEstimator
 from skdp.exceptions import PrivacyError
-from skdp.model_selection.rehearsal import RehearsalLedger, Spent
+from skdp.model_selection.searchable import is_pipeline, parts_of, private_steps, spenders
+from skdp.pipeline.refusals import quoting_nothing
+from skdp.pipeline.rehearsal import Rehearsal, Spent
+from skdp.pipeline.statements import with_fixed_pairs
+from skdp.privacy import PrivacyBudget
 
-__all__ = [
-    "Candidates",
-    "Tried",
-    "declared_groups",
-    "private_steps",
-    "quiet",
-    "refuse_inadmissible",
-    "vouched_for",
-]
+__all__ = ["Candidates", "Tried", "quiet"]
 
 #: What the search itself decides, or would spend or tell beside it.
 _RESERVED = {
@@ -37,21 +29,38 @@ _RESERVED = {
     "verbose": "it would show fits that are not released",
     "warm_start": "fits have to be independent",
 }
+#: With it a fit is tried that refuses to go without a delta.
+_SOME_DELTA = 1e-6
 
 
 class Tried(NamedTuple):
-    """A candidate that was fitted on stand-in rows: a function of public facts and noise."""
+    """A candidate that was fitted on stand-in rows: a function of public facts and noise.
+
+    Attributes
+    ----------
+    model : estimator
+        Fitted.
+    statements : list of PrivacyStatement
+        What each step promised.
+    fixed : list of PrivacyStatement
+        The same, as far as it will hold for other rows.
+    """
 
     model: Any
     statements: list[Any]
+    fixed: list[Any]
 
     @property
     def event(self):
-        """What a fit is."""
-        from dp_accounting import dp_event
+        """What a fit is, whatever the rows."""
+        return _together(self.fixed)
 
-        events = [statement.event for statement in self.statements]
-        return events[0] if len(events) == 1 else dp_event.ComposedDpEvent(events)
+    @property
+    def precision(self):
+        """What finite precision adds to delta."""
+        from skdp.privacy.events import precision_delta_of
+
+        return precision_delta_of(_together(self.statements))
 
     def keeps(self, budget):
         """Whether the fit spent no more than its share."""
@@ -107,7 +116,7 @@ class Candidates:
         model = clone(self._estimator).set_params(**clone(chosen, safe=False))
         for step in private_steps(model):
             self._prepare(step)
-        for spender in _spenders(model):
+        for spender in spenders(model):
             spender.set_params(ledger=None)
         return model
 
@@ -129,148 +138,91 @@ class Candidates:
     def with_budget(self, budget):
         """Give every fit this (epsilon, delta), in equal shares where a pipeline has several."""
         for model in self.models:
-            spenders = _spenders(model)
-            for spender in spenders:
-                spender.set_params(epsilon=budget.epsilon / len(spenders))
+            those = spenders(model)
+            for spender in those:
+                spender.set_params(epsilon=budget.epsilon / len(those))
                 if "delta" in spender.get_params():
-                    spender.set_params(delta=budget.delta / len(spenders))
+                    spender.set_params(delta=budget.delta / len(those))
 
-    def rehearsed(self, stand_in):
-        """Return the event of each candidate's fit, which is not run where that is enough."""
-        return [self._fit(m, stand_in, stops=not _is_pipeline(m)).event for m in self.models]
+    def rehearsed(self, budget, stand_in):
+        """Return the event of each fit with this budget, which is not run where that is enough."""
+        self.with_budget(budget)
+        ends = (None if is_pipeline(model) else 1 for model in self.models)
+        return [
+            self._fit(model, stand_in, end).event
+            for model, end in zip(self.models, ends, strict=True)
+        ]
 
-    def tried(self, stand_in):
-        """Fit each candidate on stand-in rows: whatever would be refused later is refused here."""
-        tried = [self._fit(model, stand_in, stops=False) for model in self.models]
-        relations = {statement.neighbours for one in tried for statement in one.statements}
-        if len(relations) > 1:
-            names = ", ".join(sorted(relation.value for relation in relations))
-            raise ValueError(f"The fits differ in their neighbouring relation ({names}).")
+    def tried(self, budget, stand_in):
+        """Fit each with this budget on stand-in rows: what would be refused later is refused here.
+
+        Returns
+        -------
+        list of Tried
+        """
+        self.with_budget(budget)
+        try:
+            tried = [self._fit(model, stand_in) for model in self.models]
+        except ValueError:
+            if budget.delta > 0 or not self._need_delta(budget, stand_in):
+                raise
+            tried = None
+        if tried is None:  # outside of `except`, so that it does not speak of a fit's own delta
+            names = ", ".join(type(step).__name__ for step in private_steps(self._estimator))
+            raise ValueError(
+                f"A fit of {names} needs a delta above 0, and delta of the search is 0. The search "
+                "divides its own epsilon and delta among its fits, whatever those of the "
+                "estimator: set delta of the search above 0, well below 1 / n_samples."
+            )
+        _refuse_several_relations(tried)
         return tried
 
-    def _fit(self, model, stand_in, *, stops):
-        ledger, model = RehearsalLedger(stops=stops), clone(model)
-        spenders = _spenders(model)
-        for spender in spenders:
+    def _need_delta(self, budget, stand_in):
+        """Whether fits that were refused without a delta are not refused with one."""
+        self.with_budget(PrivacyBudget(budget.epsilon, _SOME_DELTA))
+        try:
+            for model in self.models:
+                self._fit(model, stand_in)
+        except ValueError:
+            return False
+        finally:
+            self.with_budget(budget)
+        return True
+
+    def _fit(self, model, stand_in, end=None):
+        ledger, model = Rehearsal(end), clone(model)
+        steps = private_steps(model)
+        for spender in spenders(model):
             spender.set_params(ledger=ledger)
-        for i, step in enumerate(private_steps(model)):
+        for i, step in enumerate(steps):
             step.set_params(random_state=None if self._seed is None else self._seed + i)
         try:
             with quiet():
-                model.fit(stand_in.X, stand_in.y, **stand_in.metadata)
+                quoting_nothing(
+                    lambda: model.fit(stand_in.X, stand_in.y, **stand_in.metadata), parts_of(model)
+                )
         except Spent:
             pass
-        for spender in spenders:
+        for spender in spenders(model):
             spender.set_params(ledger=None)
-        if len(ledger.statements) != len(private_steps(model)):
+        if len(ledger.statements) != len(steps):
             raise PrivacyError("A private step spent nothing, or more than once.")
-        return Tried(model, ledger.statements)
+        statements = ledger.statements
+        return Tried(model, statements, with_fixed_pairs(steps, statements))
 
 
-def private_steps(model):
-    """Return the steps that spend a budget, or refuse a model that is not private."""
-    from skdp.pipeline.fit_conditions import refuse_partial_maps
-    from skdp.pipeline.walk import walked
+def _together(statements):
+    from dp_accounting import dp_event
 
-    if _is_pipeline(model):
-        found = _check(model).private
-        steps = [step for _, step in model.steps if isinstance(step, PrivateEstimator)]
-        if len(found) != len(steps):
-            raise TypeError(
-                "A private step within another step cannot be searched. Put private steps in the "
-                "pipeline itself."
-            )
-        refuse_partial_maps(model, walked(model, getattr(model, "public", ())))
-    else:
-        steps = [model] if isinstance(model, PrivateEstimator) else []
-    if not steps or not all(map(_is_ours, steps)):
-        raise TypeError(
-            f"{type(model).__name__} is not a private estimator of skdp, nor a pipeline in which "
-            "one is a step: each of its fits would publish what it learned."
-        )
-    for step in steps:
-        _refuse_unsearchable(step)
-    if is_classifier(steps[-1]) and not hasattr(steps[-1], "classes"):
-        raise TypeError(
-            f"{type(steps[-1]).__name__} takes no classes, so that a part of the rows in which one "
-            "is absent would be refused after the budget was spent."
-        )
-    return steps
+    events = [statement.event for statement in statements]
+    return events[0] if len(events) == 1 else dp_event.ComposedDpEvent(events)
 
 
-def vouched_for(model):
-    """Return what a statement must say of steps that learn nothing by somebody's word."""
-    return _check(model).assumptions if _is_pipeline(model) else ()
-
-
-def declared_groups(estimator):
-    """Return the number of groups that was declared, or None."""
-    counts = {getattr(step, "n_groups", None) for step in private_steps(estimator)} - {None}
-    if len(counts) > 1:
-        raise ValueError("The steps declare different numbers of groups. Declare one n_groups.")
-    return int(counts.pop()) if counts else None
-
-
-def refuse_inadmissible(plan, rows):
-    """Refuse rows that a fit or a score would refuse later, when the budget was spent.
-
-    Steps before the first private one learn nothing from rows, so that those of the stand-in
-    candidates do what those of the trials will.
-    """
-    for part in plan.parts.training:
-        rows.metadata.refuse_unusable(rows.units.rows(part))
-    for one in plan.offer.tried:
-        before = _before_private(one.model)
-        if before is not None and not _all_finite(before.transform(rows.X)):
-            raise ValueError(
-                "A step before the first private one returns values that are no finite numbers "
-                "for some rows. Clip or map them to a declared range there."
-            )
-
-
-def _before_private(model):
-    if not _is_pipeline(model):
-        return None
-    first = next(i for i, (_, step) in enumerate(model.steps) if isinstance(step, PrivateEstimator))
-    return Pipeline(model.steps[:first]) if first else None
-
-
-def _all_finite(values):
-    try:
-        entries = values.data if sparse.issparse(values) else np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return bool(np.isfinite(entries).all())
-
-
-def _spenders(model):
-    """Return those that have a budget and a ledger of their own: a pipeline, or its steps."""
-    return [model] if hasattr(model, "ledger") else private_steps(model)
-
-
-def _is_pipeline(model):
-    return isinstance(model, Pipeline)
-
-
-def _check(pipeline):
-    from skdp.pipeline.walk import check_private_pipeline
-
-    return check_private_pipeline(pipeline, public=getattr(pipeline, "public", ()))
-
-
-def _refuse_unsearchable(step):
-    if hasattr(step, "held_out"):
-        raise TypeError("A search within a search is not supported.")
-    if getattr(getattr(step, "noise_schedule", None), "private", False):
-        raise ValueError(
-            "Every fit of a search would ask the same private validation records: use public ones, "
-            "or a schedule that is fixed beforehand."
-        )
-
-
-def _is_ours(step):
-    """A subclass may do anything with the rows."""
-    return type(step).__module__.startswith("skdp.") and hasattr(step, "epsilon")
+def _refuse_several_relations(tried):
+    relations = {statement.neighbours for one in tried for statement in one.statements}
+    if len(relations) > 1:
+        names = ", ".join(sorted(relation.value for relation in relations))
+        raise ValueError(f"The fits differ in their neighbouring relation ({names}).")
 
 
 def quiet():

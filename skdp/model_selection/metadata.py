@@ -7,6 +7,7 @@ import numpy as np
 from sklearn import get_config
 
 from skdp._admission import admit_groups, admit_weights
+from skdp.pipeline.rehearsal import n_rows_of
 from skdp.records.groups import GroupSlots
 
 __all__ = ["Metadata", "Units", "routed"]
@@ -50,7 +51,7 @@ class Metadata:
             if _last(name) == "sample_weight"
         }
         groups = {name: value for name, value in given.items() if _last(name) == "groups"}
-        found = [admit_groups(value, X.shape[0]) for value in groups.values()]
+        found = [admit_groups(value, n_rows_of(X)) for value in groups.values()]
         for places, _ in found[1:]:
             if not np.array_equal(places, found[0][0]):
                 raise ValueError("groups= is given twice, and not the same.")

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from skdp.model_selection.candidates import private_steps
 from skdp.model_selection.metadata import Metadata, Units
+from skdp.model_selection.searchable import private_steps
 from skdp.privacy import PrivacyBudget
 
 __all__ = ["Offer", "Parts", "Plan", "Rows"]

@@ -26,9 +26,18 @@ _NEAR, _MOST_REHEARSALS = 0.985, 7
 
 
 def pure_budget(law, budget):
-    """Return the (epsilon, delta) of a trial of which nothing else is known."""
+    """Return the (epsilon, delta) of a trial of which nothing else is known.
+
+    Trials that fail with probability d each, and are pure otherwise, add no more than d E[K] to
+    delta; see docs/private_search.md.
+    """
     epsilon = min(budget.epsilon, LARGEST_EPSILON)
-    delta = budget.delta / (2 * law.mean * (1 + math.exp(epsilon)))
+    delta = budget.delta * ROOM / (2 * law.mean)
+    if 0 < delta < _PRECISION:
+        raise ValueError(
+            f"delta={budget.delta!r} is less than finite precision costs. Set delta=0, or 1e-25 or "
+            "more."
+        )
     return PrivacyBudget(_pure_epsilon(law, epsilon, budget.delta / 2), delta)
 
 
@@ -43,8 +52,7 @@ def pure_offer(law, budget, candidates, stand_in):
     from skdp.privacy.search_events import RandomSearchDpEvent
 
     trial = pure_budget(law, budget)
-    candidates.with_budget(trial)
-    tried = candidates.tried(stand_in)
+    tried = candidates.tried(trial, stand_in)
     if not all(one.keeps(trial) for one in tried):
         raise PrivacyError("A candidate's fit spends more than its share.")
     neighbours = tried[0].statements[0].neighbours
@@ -71,8 +79,7 @@ def fitted_offer(law, budget, candidates, stand_in):
     found = _largest_fits(law, epsilon, delta, budget, candidates, stand_in)
     if found is None:
         return None
-    candidates.with_budget(found)
-    tried = candidates.tried(stand_in)
+    tried = candidates.tried(found, stand_in)
     event, score = _event(law, [one.event for one in tried], epsilon, budget)
     return None if event is None else Offer(found, score, event, tried)
 
@@ -83,8 +90,7 @@ def _largest_fits(law, epsilon, delta, budget, candidates, stand_in):
     slope = 1.0
     for _ in range(_MOST_REHEARSALS):
         share = PrivacyBudget(trial, budget.delta / 2)
-        candidates.with_budget(share)
-        cost = _Cost.of(law, candidates.rehearsed(stand_in))
+        cost = _Cost.of(law, candidates.rehearsed(share, stand_in))
         if cost is None:
             return None
         price = cost.epsilon(None, delta) / (_FITS * epsilon)

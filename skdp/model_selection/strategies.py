@@ -108,17 +108,17 @@ class ExponentialChoice:
 
     def offer(self, budget, candidates, stand_in):
         """Return the budget of one fit: all of it."""
-        from skdp.privacy.events import PureReleaseDpEvent, precision_delta_of
+        from skdp.privacy.events import PureReleaseDpEvent
 
         share = PrivacyBudget(min(budget.epsilon, LARGEST_EPSILON) * ROOM, budget.delta)
-        candidates.with_budget(share)
-        tried = candidates.tried(stand_in)
+        tried = candidates.tried(share, stand_in)
         if not all(one.keeps(share) for one in tried):
             raise PrivacyError("A candidate's fit spends more than its share.")
-        lost = (1 + math.exp(share.epsilon)) * max(precision_delta_of(one.event) for one in tried)
+        # Where delta is above 0, each fit's statement has counted its precision in it.
+        lost = (1 + math.exp(share.epsilon)) * max(one.precision for one in tried)
         event = PureReleaseDpEvent(
             share.epsilon,
-            max(budget.delta, lost),
+            budget.delta or lost,
             1.0,
             "linf",
             tried[0].statements[0].neighbours,

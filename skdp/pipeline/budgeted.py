@@ -5,10 +5,9 @@ from typing import Any
 
 from skdp._sgd.settings import SAMPLERS
 from skdp.decomposition import PrivatePCA
+from skdp.embedding import PrivateCBOW
 from skdp.feature_selection import PrivateSelectKBest
 from skdp.linear_model import (
-    PrivateElasticNet,
-    PrivateElasticNetClassifier,
     StableSGDClassifier,
     StableSGDRegressor,
 )
@@ -26,12 +25,15 @@ __all__ = [
     "n_fixed_beforehand",
     "relation_of",
     "set_budget",
+    "shared_unit",
     "take_ledger_out",
+    "unit_of",
 ]
 
 _OWN = "skdp."
 #: As many columns leave them as their parameters and the columns that come in say.
 _FIXED_WIDTH = (
+    PrivateCBOW,
     PrivateImputer,
     PrivateMinMaxScaler,
     PrivatePCA,
@@ -41,8 +43,6 @@ _FIXED_WIDTH = (
 )
 #: Without a parameter for it, these are of one relation.
 _REPLACE_ONE = (
-    PrivateElasticNet,
-    PrivateElasticNetClassifier,
     PrivateSelectKBest,
     StabilityOutputPerturbation,
     StableSGDClassifier,
@@ -129,6 +129,49 @@ def relation_of(step: Any) -> Neighbours | None:
         sampling = make(1, 2)
     relation = getattr(sampling, "neighbours", None)
     return relation if isinstance(relation, Neighbours) else None
+
+
+def unit_of(step: Any) -> str:
+    """Return what a private step protects: a row, a group of rows, a document or an example.
+
+    Examples
+    --------
+    >>> unit_of(PrivatePCA()), unit_of(PrivateCBOW())
+    ('row', 'document')
+    """
+    inner = step if budget_prefix(step) == "" else step.estimator
+    stated = getattr(inner, "unit", None)
+    if isinstance(stated, str):
+        return stated
+    return "row" if getattr(inner, "max_rows_per_group", None) is None else "group"
+
+
+def shared_unit(named: Sequence[tuple[str, str]]) -> str:
+    """Return the unit of a whole, or refuse units that do not agree.
+
+    A pipeline maps row by row, so that where a step reads documents each of its rows is one.
+
+    Parameters
+    ----------
+    named : sequence of (str, str)
+        The name of each step, and its unit.
+
+    Examples
+    --------
+    >>> shared_unit([("words", "document"), ("model", "row")]), shared_unit([("model", "group")])
+    ('document', 'group')
+    """
+    units = {unit for _, unit in named}
+    if units <= {"row", "document"}:
+        return "document" if "document" in units else "row"
+    if len(units) == 1:
+        return units.pop()
+    told = "; ".join(f"{name}: {unit}" for name, unit in named)
+    raise ValueError(
+        f"Guarantees for different units do not add up. Steps: {told}. Set max_rows_per_group of "
+        "all steps or of none, and unit='document' of a step that reads documents: an example is "
+        "less than a row."
+    )
 
 
 def take_ledger_out(pipeline: Any, ledger: Any) -> None:

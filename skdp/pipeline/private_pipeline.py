@@ -8,7 +8,9 @@ from skdp.pipeline.budgeted import (
     n_fixed_beforehand,
     relation_of,
     set_budget,
+    shared_unit,
     take_ledger_out,
+    unit_of,
 )
 from skdp.pipeline.fit_conditions import (
     refuse_partial_maps,
@@ -20,7 +22,7 @@ from skdp.pipeline.refusals import quoting_nothing
 from skdp.pipeline.rehearsal import CannotRehearseError, Rehearsal, rehearsed
 from skdp.pipeline.spending import FitBudget
 from skdp.pipeline.splitting import SPLITS, shares_of
-from skdp.pipeline.statements import said_before, stated_within, with_fixed_pairs
+from skdp.pipeline.statements import said_before, said_of, stated_within, with_fixed_pairs
 from skdp.pipeline.verdicts import PipelineCheck
 from skdp.pipeline.walk import walked
 from skdp.privacy import PrivacyBudget
@@ -72,7 +74,9 @@ class PrivatePipeline(Pipeline):
     -----
     *Guarantees.* (epsilon, delta)-differential privacy of all fitted attributes together, under the
     relation that the private steps share. They compose sequentially, branches of a column
-    transformer too: those hold other columns of the *same* people, not other people.
+    transformer too: those hold other columns of the *same* people, not other people. All protect a
+    row, or all a group of rows; where a step reads documents, such as ``PrivateCBOW``, each row is
+    one, and that is the unit.
 
     There is no caching (`memory`), no output of timings (`verbose`) and no `transform_input`.
 
@@ -158,12 +162,16 @@ class PrivatePipeline(Pipeline):
         vars(self).pop("privacy_", None)
         found = walked(self, self.public)
         private = [(check.name, step) for step, check in found if check.kind == "private"]
-        whole, split, shares = self._plan(private, said_before(found))
+        before = said_before(found)
+        whole, split, shares = self._plan(private, before)
+        unit = _unit(private, before)
         refuse_partial_maps(self, found)
         refuse_unusable_targets(self, X, y)
         n_spends = len(_spending_steps(private))
-        budgets = self._budgets(whole, split, shares, n_spends, (X, y, params))
-        spending = FitBudget(whole, split, self._payer(private, budgets, n_spends, (X, y, params)))
+        data = (X, y, params)
+        budgets = self._budgets(whole, split, shares, n_spends, data)
+        ledger = self._payer(private, budgets, unit, data)
+        spending = FitBudget(whole, split, ledger, unit)
         try:
             for (_, step), budget in zip(private, budgets, strict=True):
                 set_budget(step, budget.epsilon, budget.delta, spending)
@@ -240,13 +248,13 @@ class PrivatePipeline(Pipeline):
                 f"which a step does not take: {error.__cause__}. Use split='sums'."
             ) from None
 
-    def _payer(self, private, budgets, n_spends, data):
+    def _payer(self, private, budgets, unit, data):
         """Return what pays for the steps; a ledger that cannot pay for all refuses here."""
         steps = _spending_steps(private)
         return payer(
             as_ledger(self.ledger),
             budgets,
-            lambda: self._rehearsed(budgets, n_spends, *data),
+            lambda: [said_of(unit, s) for s in self._rehearsed(budgets, len(steps), *data)],
             fixed=n_fixed_beforehand(steps) == len(steps),
             purpose=type(self).__name__,
         )
@@ -307,6 +315,12 @@ def _spending_steps(private):
         else:
             spending.append(step)
     return spending
+
+
+def _unit(private, before):
+    """Return what all steps protect, or refuse."""
+    named = [(type(step).__name__, unit_of(step)) for step in _spending_steps(private)]
+    return shared_unit([*named, *(("a frozen step", said.unit) for said in before)])
 
 
 def _refuse_several(relations, steps=()):

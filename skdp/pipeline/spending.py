@@ -5,6 +5,7 @@ from typing import Any, NoReturn, Self, final
 
 from skdp.exceptions import BudgetExceededError, PrivacyError
 from skdp.pipeline.splitting import Split
+from skdp.pipeline.statements import said_of
 from skdp.privacy import Ledger, PrivacyBudget, PrivacyStatement
 from skdp.privacy.ledger import LedgerEntry, Spending
 
@@ -27,12 +28,17 @@ class FitBudget:
         Says whether they do.
     ledger : Ledger or None
         The user's.
+    unit : str, default="row"
+        What all steps protect.
     """
 
-    def __init__(self, whole: PrivacyBudget, split: Split, ledger: Ledger | None) -> None:
+    def __init__(
+        self, whole: PrivacyBudget, split: Split, ledger: Ledger | None, unit: str = "row"
+    ) -> None:
         self._whole = whole
         self._split = split
         self._ledger = ledger
+        self._unit = unit
         self._entries: list[LedgerEntry] = []
 
     @property
@@ -60,6 +66,7 @@ class FitBudget:
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
         """Charge a step before it runs, or raise and charge nothing."""
+        statement = said_of(self._unit, statement)
         self._refuse_other_relations(statement, purpose)
         if not self._split.keeps(self._whole, (*self.statements, statement)):
             raise BudgetExceededError(

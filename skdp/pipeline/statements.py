@@ -6,12 +6,20 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from skdp.pipeline.budgeted import n_fixed_beforehand
+from skdp.pipeline.budgeted import n_fixed_beforehand, shared_unit
 from skdp.pipeline.verdicts import PipelineCheck, StepCheck
 from skdp.pipeline.walk import walked
 from skdp.privacy import PrivacyBudget, PrivacyStatement, composed_statement
 
-__all__ = ["pipeline_statement", "said_before", "stated_within", "with_fixed_pairs"]
+__all__ = [
+    "pipeline_statement",
+    "said_before",
+    "said_of",
+    "stated_within",
+    "with_fixed_pairs",
+]
+
+_ROWS_ARE_DOCUMENTS = "Each row is one document."
 
 Found = Sequence[tuple[Any, StepCheck]]
 
@@ -67,9 +75,8 @@ def pipeline_statement(
     found = walked(pipeline, public, fitted=True)
     private = [(check, step) for step, check in found if check.kind == "private"]
     statements = with_fixed_pairs([step for _, step in private], _said(private))
-    return _with_vouchers(
-        composed_statement([*said_before(found), *statements], delta=delta), found
-    )
+    said = _in_one_unit([*said_before(found), *statements])
+    return _with_vouchers(composed_statement(said, delta=delta), found)
 
 
 def said_before(found: Found) -> list[PrivacyStatement]:
@@ -82,10 +89,22 @@ def stated_within(
 ) -> PrivacyStatement:
     """State the whole: the budget where that is proved, the least epsilon elsewhere."""
     before = said_before(found)
-    said = composed_statement([*before, *statements])
+    said = composed_statement(_in_one_unit([*before, *statements]))
     proved = not before and said.curve.delta_at(budget.epsilon) <= budget.delta
     kept = budget if proved and budget.delta > 0 else said.budget
     return replace(_with_vouchers(said, found), budget=kept)
+
+
+def said_of(unit: str, statement: PrivacyStatement) -> PrivacyStatement:
+    """Return what was promised for rows as a promise for documents, where rows are these."""
+    if (unit, statement.unit) != ("document", "row"):
+        return statement
+    return replace(statement, unit=unit, assumptions=(*statement.assumptions, _ROWS_ARE_DOCUMENTS))
+
+
+def _in_one_unit(statements: Sequence[PrivacyStatement]) -> list[PrivacyStatement]:
+    unit = shared_unit([(f"step {place}", said.unit) for place, said in enumerate(statements)])
+    return [said_of(unit, said) for said in statements]
 
 
 def _with_vouchers(statement: PrivacyStatement, found: Found) -> PrivacyStatement:

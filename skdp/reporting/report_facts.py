@@ -2,6 +2,7 @@
 
 import math
 import unicodedata
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
@@ -19,6 +20,7 @@ _SEEDED = "The noise was seeded: there is no guarantee against whoever knows the
 _UNVERIFIED = "The sensitivity was declared by the user, not proved: the guarantee rests on that."
 _SECRET = ("random_state", "seed", "ledger")
 _LONGEST = 120
+_SHARE = " (a share of the whole)"
 # Characters that reorder what stands around them, so that a text reads as another one.
 _REORDERING = frozenset(
     map(chr, (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
@@ -51,14 +53,29 @@ def powers(statement: PrivacyStatement) -> list[tuple[str, str]]:
 
 
 def declared(estimator: Any) -> list[tuple[str, str]]:
-    """Return the class and the public parameters of an estimator; no seed and no ledger."""
+    """Return the class and the public parameters of an estimator; no seed and no ledger.
+
+    Budgets of what stands within an estimator that has one for all of it are shown as shares where
+    a fit has set them, and not at all where they are not used.
+    """
     parameters = estimator.get_params(deep=True)
     shown = [
-        (name, _shown(value))
+        (name, _shown(value) + _SHARE * _is_inner_budget(name, parameters))
         for name, value in sorted(parameters.items())
         if not any(secret in name for secret in _SECRET)
+        and not (_is_inner_budget(name, parameters) and not _sets_shares(estimator))
     ]
-    return [("estimator", type(estimator).__name__), *shown]
+    return [("class", type(estimator).__name__), *shown]
+
+
+def _is_inner_budget(name: str, parameters: Mapping[str, Any]) -> bool:
+    inner, _, last = name.rpartition("__")
+    budgeted = {"epsilon", "ledger", f"{inner}__ledger"} <= set(parameters)
+    return last in ("epsilon", "delta") and bool(inner) and budgeted
+
+
+def _sets_shares(estimator: Any) -> bool:
+    return hasattr(estimator, "steps") and hasattr(estimator, "privacy_")
 
 
 def budget_left(ledger: Any) -> list[tuple[str, str]]:
