@@ -18,6 +18,7 @@ from skdp.exceptions import BudgetExceededError
 from skdp.privacy import PrivacyLedger
 from skdp.privacy.accounting import EventCurve
 from skdp.privacy.events import GaussianReleaseDpEvent, PureReleaseDpEvent
+from skdp.privacy.pure_curve import pure_renyi
 
 CAP, DELTA = 1.0, 1e-6
 Z = np.linspace(-12, 12, 4001)
@@ -77,9 +78,13 @@ def true_delta(choices):
     return WEIGHT @ np.max([NOTHING, *(choice.deltas for choice in choices)], axis=0)
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    ledger = PrivacyLedger.create(tmp_path / "l.db", CAP, DELTA, neighbours="add-or-remove-one")
+@pytest.fixture(params=["renyi", "renyi, order 30", "zcdp"])
+def ledger(request, tmp_path):
+    name, _, order = request.param.partition(", order ")
+    how = {"filter": name, "order": int(order) if order else None}
+    ledger = PrivacyLedger.create(
+        tmp_path / "l.db", CAP, DELTA, neighbours="add-or-remove-one", **how
+    )
     ledger.spend_event(FIRST, purpose="first")
     return ledger
 
@@ -120,13 +125,14 @@ def test_of_390_responses_that_are_run_by_chance_those_admitted_keep_the_delta(l
     assert max(WEIGHT @ np.array(deltas).T) < 1.01e-6
     assert WEIGHT @ np.max(deltas, axis=0) > 4.5e-6
     # The ledger's own price of them: moments of order a mix, since it is told which was run.
-    rest, left = ledger.description["order"] - 1, 1 - ledger.share
-    counting = ledger._terms.filter
+    order, left = ledger.description["order"], 1 - ledger.share
+    orders = np.array([float(order)]) if order else 1 + np.geomspace(1e-3, 1e4, 200)
 
     def price(e, rate):
-        return math.log1p(rate * math.expm1(rest * counting._response(e))) / rest
+        mixed = np.log1p(rate * np.expm1(np.minimum((orders - 1) * pure_renyi(e, orders), 700)))
+        return (mixed / (orders - 1) / (1 if order else orders)).max()
 
     kept = [d for d, (e, rate) in zip(deltas, rates, strict=True)
-            if price(e, rate) <= left * float(counting.limit.cost)]  # fmt: skip
+            if price(e, rate) <= left * float(ledger._terms.filter.limit.cost)]  # fmt: skip
     assert len(kept) < len(deltas)
     assert WEIGHT @ np.max([NOTHING, *kept], axis=0) <= DELTA

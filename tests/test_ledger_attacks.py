@@ -9,7 +9,6 @@ import shutil
 import signal
 import sqlite3
 import tempfile
-import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -177,26 +176,6 @@ class TestProcesses:
                 ledger.spend(pure_statement(0.125), purpose="fit")
         assert ledger.verify() == 2
         assert ledger.remaining().epsilon == 0.875
-
-    def test_threads_share_a_bundle(self, ledger):
-        made, refused = [], []
-
-        def fit():
-            for _ in range(3):
-                try:
-                    ledger.spend(pure_statement(0.01), purpose="fit")
-                    made.append(1)
-                except PrivacyError:
-                    refused.append(1)
-
-        with ledger.bundle([pure_statement(0.01)] * 10):
-            threads = [threading.Thread(target=fit) for _ in range(5)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        assert (len(made), len(refused)) == (10, 5)
-        assert ledger.verify() == 11
 
     def test_whoever_may_only_read_spends_nothing_and_fits_nothing(self):
         folder = Path(tempfile.mkdtemp())  # pytest's own folders are closed to other users

@@ -1,8 +1,10 @@
 """A ledger on a real PostgreSQL server does what one in a file does."""
 
+import math
 import multiprocessing
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -129,6 +131,21 @@ def test_a_bundle_pays_once_and_each_of_its_releases_is_made_once(address):
     assert ledger.verify() == 31
 
 
+def test_a_zcdp_ledger_and_its_bundles_are_kept_there_too(address):
+    ledger = PrivacyLedger.create(address, 5.0, 1e-5, filter="zcdp")
+    with ledger.bundle([pure_statement(0.1)] * 2) as reserved:
+        spend(ledger)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(spend, ledger).result()  # pays on its own
+            pool.submit(spend, reserved).result()
+        assert not ledger.can_afford(pure_statement(0.1))
+    assert ledger.history()["status"].tolist() == ["reserved", "spent", "spent", "spent"]
+    assert PrivacyLedger.open(address).description["rho"] == ledger.description["rho"]
+    share = 3 * 0.1 * math.tanh(0.05) / ledger.description["rho"]
+    assert ledger.share == pytest.approx(share)
+    assert ledger.verify() == 4
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -164,7 +181,8 @@ def test_a_connection_that_breaks_before_the_commit_spends_nothing(address, serv
 
         return append(header, seen, cut)
 
-    object.__setattr__(ledger, "_store", type("Store", (), {"append": staticmethod(broken)}))
+    fields = {"append": staticmethod(broken), "place": ledger._store.place}
+    object.__setattr__(ledger, "_store", type("Store", (), fields))
     with pytest.raises(PrivacyError, match="cannot be used"):
         spend(ledger)
     assert pickle.loads(pickle.dumps(PrivacyLedger(address))).verify() == 0

@@ -17,9 +17,16 @@ from skdp.privacy.gaussian_curve import gaussian_delta, gaussian_epsilon
 from skdp.privacy.joint_steps import GaussianNoise, JointStep, PurePicks
 from skdp.privacy.loss_curves import LatticeCurve
 from skdp.privacy.loss_pairs import composed_curve
-from skdp.privacy.parts import MinimiserPart, Part, StepPart, SubsetPart
-from skdp.privacy.pure_curve import pure_delta, pure_epsilon
-from skdp.privacy.renyi import RenyiCurve
+from skdp.privacy.parts import (
+    MinimiserPart,
+    Part,
+    ReplacedPart,
+    SampledPart,
+    StepPart,
+    SubsetPart,
+)
+from skdp.privacy.pure_curve import pure_delta, pure_epsilon, pure_rho
+from skdp.privacy.renyi import ORDERS, RenyiCurve
 
 __all__ = ["ROUGH", "Bound", "Parts"]
 
@@ -87,10 +94,18 @@ class Parts:
         UnsupportedEventError
             If a part has none.
         """
-        unknown = [part for part, _ in self.others if part.rho == math.inf]
+        unknown = [part for part, _ in self.others if _rho(part) == math.inf]
         if unknown:
             raise UnsupportedEventError(f"No rho is known for {unknown[0]}.")
-        return math.fsum(part.rho * count for part, count in self._all)
+        return math.fsum(_rho(part) * count for part, count in self._all)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether some of it sees random samples, and costs a rho as if these were all records."""
+        kinds = (SampledPart, ReplacedPart, SubsetPart)
+        return any(
+            isinstance(part, kinds) and part.guarantee == math.inf for part, _ in self.others
+        )
 
     def bounds(self, coarseness: int = 1) -> tuple[Bound, ...]:
         """Return bounds that hold at once: at each point the least of them is proved.
@@ -128,7 +143,8 @@ class Parts:
         """Divergences of all of it at `ORDERS`, bounds in both directions; None if unknown."""
         pairs = [(part.renyi(), count) for part, count in self._all]
         known = [divergences * count for divergences, count in pairs if divergences is not None]
-        return np.sum(known, axis=0) if known and len(known) == len(pairs) else None
+        nothing = np.zeros(ORDERS.size)
+        return np.sum([nothing, *known], axis=0) if len(known) == len(pairs) else None
 
     def _without_sampling(self) -> "_Sum | None":
         """Subsets cost no more than all records do (divergences are convex in the mixture).
@@ -173,6 +189,11 @@ class Parts:
         noise = ((StepPart(JointStep((GaussianNoise(self.mu),))), 1),) if self.mu else ()
         pure = ((StepPart(JointStep((PurePicks(epsilon),))), count) for epsilon, count in self.pure)
         return (*noise, *pure, *self.others)
+
+
+def _rho(part: Part) -> float:
+    """Its own, or that of whatever has its pure guarantee."""
+    return min(part.rho, pure_rho(part.guarantee) * (1 + 2.0**-49))
 
 
 @final

@@ -28,8 +28,8 @@ def diffprivlib_accountant(
     Parameters
     ----------
     ledger : PrivacyLedger
-        Of filter "renyi" or "basic": of a release of diffprivlib nothing but (epsilon, delta) is
-        known.
+        Of filter "renyi", "zcdp" or "basic": of a release of diffprivlib nothing but (epsilon,
+        delta) is known.
     neighbours : Neighbours or str
         The relation that you take diffprivlib's promises to hold for; diffprivlib does not state
         one.

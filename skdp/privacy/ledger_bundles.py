@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from skdp.exceptions import LedgerTamperedError, PrivacyError
 from skdp.privacy.budget import PrivacyBudget
 from skdp.privacy.ledger_connections import Session
-from skdp.privacy.ledger_entries import Release
+from skdp.privacy.ledger_entries import Release, price_of_kinds
 from skdp.privacy.ledger_filters import Price, exact
 from skdp.privacy.ledger_store import Record
 from skdp.privacy.ledger_terms import LedgerTerms
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NotReservedError",
+    "left_in_bundle",
     "place_in_bundle",
     "refuse_beside_bundles",
     "reservation",
@@ -32,7 +33,9 @@ class NotReservedError(PrivacyError):
 
 
 # Order and omissions may depend on outcomes: with fixed pairs all that is left, run in any order,
-# has the same law of total loss, and dropping some of it processes less.
+# has the same law of total loss, and dropping some of it processes less. So may what others release
+# in between: a release is a draw from its pair, processed, and these draws might all be made when
+# the bundle is reserved.
 
 
 def reservation(
@@ -41,8 +44,8 @@ def reservation(
     """Return what is written for a bundle, and its price.
 
     With a delta the price is that of (epsilon, delta), with the least epsilon that privacy loss
-    distributions prove. Without one it is the bundle's own divergence, and with "basic" the sum of
-    the deltas is taken.
+    distributions prove. Without one it is the sum of the releases' own prices, and with "basic" the
+    sum of their deltas is taken.
     """
     if not asked:
         raise ValueError("A bundle needs at least one release.")
@@ -53,10 +56,26 @@ def reservation(
     whole = _composed([release.event for release in releases])
     if delta is None and terms.filter.name == "basic":
         delta = _sum_of_deltas(releases)
-    budget = None if delta is None else _slice(whole, delta, releases, terms)
+    if delta is None:
+        body = Release(whole, None, terms.neighbours, unit).body()
+        body = {**body, "slice_delta": None, "promises": _promises(releases)}
+        return body, price_of_kinds(body, terms)
+    budget = _slice(whole, delta, releases, terms)
     body = Release(whole, budget, terms.neighbours, unit).body()
-    event = whole if budget is None else None
-    return {**body, "slice_delta": delta}, terms.price(event, budget, unit)
+    return {**body, "slice_delta": delta}, terms.price(None, budget, unit)
+
+
+def _promises(releases: Sequence[Release]) -> list[list[float] | None]:
+    """Return what each kind of event promises, in the order of `_composed`; None where unknown."""
+    from skdp.privacy.event_dicts import event_to_dict
+
+    known: dict[str, list[float] | None] = {}
+    for release in releases:
+        # Equal events keep what any of them promises.
+        key, budget = key_of(event_to_dict(release.event)), release.budget
+        pair = None if budget is None else [budget.epsilon, budget.delta]
+        known[key] = known.get(key) or pair
+    return list(known.values())
 
 
 def _composed(events: "Sequence[DpEvent | None]") -> "DpEvent":
@@ -97,16 +116,22 @@ def reserved_events(body: dict[str, Any]) -> "Counter[str]":
 
 def place_in_bundle(session: Session, identity: str, event: dict[str, Any], purpose: str) -> str:
     """Return what a release is found by within its bundle, or refuse it if none of it is left."""
-    row = session.execute("SELECT body FROM entries WHERE bundle = ?", (identity,)).fetchone()
-    key = key_of(event)
-    place = f"{identity}:{key}"
-    made = session.execute("SELECT count(*) FROM entries WHERE bundle = ?", (place,)).fetchone()
-    if row is None or made[0] >= reserved_events(json.loads(row[0]))[key]:
+    if left_in_bundle(session, identity, event) < 1:
         raise NotReservedError(
             f"{purpose} is not among the releases that this bundle was reserved for, or was made "
             "already. Nothing was spent."
         )
-    return place
+    return f"{identity}:{key_of(event)}"
+
+
+def left_in_bundle(session: Session, identity: str, event: dict[str, Any]) -> int:
+    """Return how often a release can still be taken from a bundle."""
+    row = session.execute("SELECT body FROM entries WHERE bundle = ?", (identity,)).fetchone()
+    if row is None:
+        return 0
+    key = key_of(event)
+    found = session.execute("SELECT count(*) FROM entries WHERE bundle = ?", (f"{identity}:{key}",))
+    return reserved_events(json.loads(row[0]))[key] - int(found.fetchone()[0])
 
 
 def refuse_beside_bundles(records: Sequence[Record]) -> None:

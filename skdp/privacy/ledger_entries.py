@@ -18,7 +18,15 @@ from skdp.privacy.statement import PrivacyStatement
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
-__all__ = ["Release", "now", "price_in", "priced_again", "printable", "public_parameters"]
+__all__ = [
+    "Release",
+    "now",
+    "price_in",
+    "price_of_kinds",
+    "priced_again",
+    "printable",
+    "public_parameters",
+]
 
 _SECRET = ("ledger", "random_state", "seed", "accountant")
 _LONGEST, _MOST = 200, 8
@@ -84,6 +92,8 @@ def priced_again(body: dict[str, Any], terms: LedgerTerms) -> Price:
 
     if body["status"] == "covered" or (body["status"] == "spent" and body.get("bundle")):
         return FREE
+    if body.get("promises") is not None:
+        return price_of_kinds(body, terms)
     pair = None
     if body["epsilon"] is not None:
         pair = PrivacyBudget(body["epsilon"], body["delta"])
@@ -92,6 +102,18 @@ def priced_again(body: dict[str, Any], terms: LedgerTerms) -> Price:
     if event is None and pair is None:
         raise LedgerTamperedError("An entry has neither an event nor a budget.")
     return terms.price(event, pair, body["unit"])
+
+
+def price_of_kinds(body: dict[str, Any], terms: LedgerTerms) -> Price:
+    """Return the sum of the prices of reserved releases, each as often as it was reserved."""
+    from skdp.privacy.event_dicts import event_from_dict
+
+    total = FREE
+    for kind, pair in zip(body["event"]["events"], body["promises"], strict=True):
+        promise = None if pair is None else PrivacyBudget(*pair)
+        each = terms.price(event_from_dict(kind["event"]), promise, body["unit"])
+        total = total.plus(each.times(kind["count"]))
+    return total
 
 
 def price_in(body: dict[str, Any]) -> Price:

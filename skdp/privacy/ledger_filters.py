@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, final
 
 from skdp.exceptions import UnsupportedEventError
@@ -13,10 +14,10 @@ from skdp.privacy.ledger import Spending
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
-__all__ = ["BasicFilter", "GaussianSumFilter", "LedgerFilter", "Price", "RenyiOrderFilter"]
+__all__ = ["BasicFilter", "GaussianSumFilter", "LedgerFilter", "Price"]
 
 #: Prices are rounded numbers; they are charged with so much more.
-_ROUNDED_UP = 1 + 2.0**-40
+ROUNDED_UP = 1 + 2.0**-40
 
 
 class Price(NamedTuple):
@@ -28,6 +29,10 @@ class Price(NamedTuple):
     def plus(self, other: "Price") -> "Price":
         """Return the sums."""
         return Price(self.cost + other.cost, self.delta + other.delta)
+
+    def times(self, count: int) -> "Price":
+        """Return so many of it."""
+        return Price(self.cost * count, self.delta * count)
 
     def within(self, limit: "Price") -> bool:
         """Whether neither exceeds the limit."""
@@ -81,6 +86,20 @@ class LedgerFilter(ABC):
     def left(self, spent: Price) -> Spending:
         """Greatest epsilon of one more release (Gaussian: at the cap's delta), delta left."""
 
+    def share(self, price: Price) -> float:
+        """Return how much of the limit a price takes, the greater of its two shares."""
+        limit = self.limit
+        shares = [price.cost / limit.cost]
+        if limit.delta:
+            shares.append(price.delta / limit.delta)
+        return float(max(shares))
+
+    def promised(self, event: "DpEvent", budget: PrivacyBudget) -> PrivacyBudget:
+        """Return what is promised, finite precision included."""
+        from skdp.privacy.events import precision_delta_of
+
+        return PrivacyBudget(budget.epsilon, max(budget.delta, precision_delta_of(event)))
+
     def _parts(self, event: "DpEvent") -> Any:
         from skdp.privacy.composition import Parts
         from skdp.privacy.events import relation_of
@@ -93,12 +112,13 @@ class LedgerFilter(ABC):
         return Parts.of(event)
 
 
-def _charged(cost: float, event: "DpEvent") -> Price:
+def charged(cost: float, event: "DpEvent") -> Price:
+    """Return the price of what costs so much, with the delta of its finite precision."""
     from skdp.privacy.events import precision_delta_of
 
-    if not math.isfinite(cost):
+    if not 0 <= cost < math.inf:
         raise UnsupportedEventError("Nothing is known that bounds what this release costs.")
-    return Price(Fraction(cost * _ROUNDED_UP), Fraction(precision_delta_of(event) * _ROUNDED_UP))
+    return Price(Fraction(cost * ROUNDED_UP), Fraction(precision_delta_of(event) * ROUNDED_UP))
 
 
 @final
@@ -110,21 +130,16 @@ class BasicFilter(LedgerFilter):
     currency = "epsilon"
     theorem = "sums of epsilon and delta, Rogers, Roth, Ullman and Vadhan (2016)"
 
-    @property
+    @cached_property
     def limit(self) -> Price:
         return Price(exact(self.cap.epsilon), exact(self.cap.delta))
 
     def of_event(self, event: "DpEvent", budget: PrivacyBudget | None) -> Price:
-        if budget is None:
-            from skdp.privacy.accounting import epsilon_of
-            from skdp.privacy.events import precision_delta_of
+        return self._without_promise(event) if budget is None else self.of_budget(budget)
 
-            self._parts(event)
-            budget = PrivacyBudget(
-                max(epsilon_of(event, precision_delta_of(event)), math.ulp(0.0)),
-                precision_delta_of(event),
-            )
-        return self.of_budget(budget)
+    def promised(self, event: "DpEvent", budget: PrivacyBudget) -> PrivacyBudget:
+        """Return what is promised; finite precision is beside it."""
+        return budget
 
     def of_budget(self, budget: PrivacyBudget) -> Price:
         if math.isinf(budget.epsilon):
@@ -134,6 +149,22 @@ class BasicFilter(LedgerFilter):
     def left(self, spent: Price) -> Spending:
         limit = self.limit
         return Spending(float(limit.cost - spent.cost), float(limit.delta - spent.delta))
+
+    def _without_promise(self, event: "DpEvent") -> Price:
+        from skdp.privacy.accounting import epsilon_of
+        from skdp.privacy.events import precision_delta_of
+
+        self._parts(event)
+        delta = precision_delta_of(event)
+        epsilon = epsilon_of(event, delta)
+        if math.isinf(epsilon):
+            raise UnsupportedEventError(
+                "This event promises no epsilon at a delta of "
+                f"{delta:g}, and a basic ledger adds up (epsilon, delta). Say which delta of "
+                "remaining().delta it may take: `reserve([event], delta=...)` charges the least "
+                "epsilon at that delta; or spend_budget(PrivacyBudget(epsilon, delta), ...)."
+            )
+        return Price(exact(epsilon), exact(delta))
 
 
 @final
@@ -150,21 +181,21 @@ class GaussianSumFilter(LedgerFilter):
     currency = "mu^2"
     theorem = "Gaussian filter, Smith and Thakurta (2022), Koskela et al. (2023)"
 
-    @property
+    @cached_property
     def limit(self) -> Price:
         from skdp.privacy.gaussian_curve import gaussian_mu
 
         mu = gaussian_mu(self.cap.epsilon, self.cap.delta - self.slack)
-        return Price(Fraction(mu * mu / _ROUNDED_UP), exact(self.slack))
+        return Price(Fraction(mu * mu / ROUNDED_UP), exact(self.slack))
 
     def of_event(self, event: "DpEvent", budget: PrivacyBudget | None) -> Price:
         parts = self._parts(event)
         if not parts.only_noise:
             raise UnsupportedEventError(
                 "A Gaussian ledger counts Gaussian releases alone, without sampling. Choose "
-                "Gaussian noise, or make a ledger with filter='renyi' or 'basic'."
+                "Gaussian noise, or make a ledger with filter='renyi', 'zcdp' or 'basic'."
             )
-        return _charged(parts.mu**2, event)
+        return charged(parts.mu**2, event)
 
     def of_budget(self, budget: PrivacyBudget) -> Price:
         raise UnsupportedEventError("A Gaussian ledger has no price for an (epsilon, delta) pair.")
@@ -176,75 +207,3 @@ class GaussianSumFilter(LedgerFilter):
         mu = math.sqrt(max(0.0, float(limit.cost - spent.cost)))
         epsilon = gaussian_epsilon(mu, self.cap.delta - self.slack) if mu else 0.0
         return Spending(epsilon, float(limit.delta - spent.delta))
-
-
-@final
-@dataclass(frozen=True)
-class RenyiOrderFilter(LedgerFilter):
-    """Sum of r_i(a) <= epsilon - log((a - 1)/a) + (log(delta - slack) + log a)/(a - 1), one a.
-
-    The order a is fixed at creation. To keep the bound at more orders would admit less and prove no
-    more; to take the order that suits the entries would need a union bound.
-
-    References
-    ----------
-    Feldman and Zrnic (2021), Theorem 3.1; Whitehouse, Ramdas, Rogers and Wu (2023) for the deltas;
-    Canonne, Kamath and Steinke (2020), Proposition 12, for the conversion.
-    """
-
-    name = "renyi"
-    currency = "divergence"
-    theorem = "Renyi filter of one order, Feldman and Zrnic (2021), Theorem 3.1"
-
-    order: int
-
-    @classmethod
-    def best_order(cls, cap: PrivacyBudget, slack: float) -> int:
-        """Return the order that affords the most Gaussian releases."""
-        from skdp.privacy.renyi import ORDERS, RenyiCurve
-
-        def rho(order: float) -> float:
-            return RenyiCurve.divergence_at(int(order), cap.epsilon, cap.delta - slack) / order
-
-        return int(max(ORDERS, key=rho))
-
-    @property
-    def limit(self) -> Price:
-        from skdp.privacy.renyi import RenyiCurve
-
-        total = RenyiCurve.divergence_at(self.order, self.cap.epsilon, self.cap.delta - self.slack)
-        if total <= 0:
-            raise ValueError(f"At order {self.order} nothing can be afforded under {self.cap}.")
-        return Price(Fraction(total / _ROUNDED_UP), exact(self.slack))
-
-    def of_event(self, event: "DpEvent", budget: PrivacyBudget | None) -> Price:
-        from skdp.privacy.renyi import ORDERS
-
-        divergences = self._parts(event).renyi()
-        if divergences is not None:
-            return _charged(float(divergences[list(ORDERS).index(self.order)]), event)
-        if budget is None:
-            raise UnsupportedEventError("No Renyi divergence is known for this release.")
-        return self.of_budget(budget)
-
-    def of_budget(self, budget: PrivacyBudget) -> Price:
-        if math.isinf(budget.epsilon):
-            raise UnsupportedEventError("No epsilon is proved for this release at this delta.")
-        return Price(Fraction(self._response(budget.epsilon) * _ROUNDED_UP), exact(budget.delta))
-
-    def left(self, spent: Price) -> Spending:
-        limit = self.limit
-        rest = float(limit.cost - spent.cost)
-        low, high = 0.0, 4 * rest + 4
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self._response(middle) <= rest else (low, middle)
-        return Spending(low, float(limit.delta - spent.delta))
-
-    def _response(self, epsilon: float) -> float:
-        """Divergence of randomised response, the worst of all epsilon-DP releases."""
-        import numpy as np
-
-        from skdp.privacy.pure_curve import pure_renyi
-
-        return float(pure_renyi(epsilon, np.array([float(self.order)]))[0])

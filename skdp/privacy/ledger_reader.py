@@ -1,15 +1,20 @@
 """Looking at a ledger: what is left, what was spent, whether it was changed."""
 
+import functools
 import math
 import os
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, final
 
 from skdp.exceptions import LedgerTamperedError, PrivacyError
 from skdp.privacy.budget import Neighbours, PrivacyBudget
 from skdp.privacy.ledger import Spending
-from skdp.privacy.ledger_bundles import refuse_beside_bundles
+from skdp.privacy.ledger_bundles import left_in_bundle, refuse_beside_bundles
 from skdp.privacy.ledger_connections import place_of
 from skdp.privacy.ledger_entries import Release, price_in, priced_again
 from skdp.privacy.ledger_filters import FREE, Price
@@ -22,10 +27,24 @@ if TYPE_CHECKING:
     import pandas as pd
     from dp_accounting import DpEvent
 
-__all__ = ["FORMAT", "LedgerReader"]
+__all__ = ["FORMAT", "OPEN", "Label", "LedgerReader"]
 
 #: Of headers and entries; another one is refused.
 FORMAT = 2
+
+
+@final
+@dataclass
+class Label:
+    """The experiment whose name is written down, shared by a ledger and its open bundle."""
+
+    name: str | None = None
+
+
+#: The handles of the bundles that are open in this thread or task, by address and identity.
+OPEN: ContextVar["Mapping[tuple[str, str], LedgerReader]"] = ContextVar(
+    "skdp_bundles", default=MappingProxyType({})
+)
 
 
 class LedgerReader:
@@ -38,8 +57,8 @@ class LedgerReader:
             raise PrivacyError(f"{self.path} is a ledger of another version of skdp.")
         self._terms = LedgerTerms.of(self._header)
         self._seen = head.mark
-        self._bundle: str | None = None
-        self._experiment: str | None = None
+        self._reserved: str | None = None
+        self._label = Label()
 
     @property
     def path(self) -> str:
@@ -82,6 +101,11 @@ class LedgerReader:
         """Share of what the filter counts that is spent or reserved, the greater of its two."""
         return self._terms.share(self._total())
 
+    @property
+    def in_bundle(self) -> bool:
+        """Whether what is spent here and now has to be among what was reserved."""
+        return self._bundle is not None
+
     def spent(self) -> LedgerSpending:
         """Return the cap, which is the guarantee, and what the entries come to."""
         (records, total), terms = self._all(), self._terms
@@ -101,6 +125,9 @@ class LedgerReader:
     ) -> bool:
         """Whether a release would be admitted now; another process may be faster.
 
+        Within a bundle: whether the release is among what was reserved and is left of it, which is
+        what `spend` asks there. `remaining` tells of the whole ledger, there too.
+
         Parameters
         ----------
         release : DpEvent, PrivacyStatement or PrivacyBudget
@@ -109,8 +136,18 @@ class LedgerReader:
             Whom an event or a budget protects; a statement says so itself.
         """
         asked = Release.of(release, self.neighbours, unit)
+        if (bundle := self._bundle) is not None:
+            return self._left_in(bundle, asked) > 0
         price = asked.price(self._terms, "The release")
         return self._terms.admits(self._total(), price)
+
+    def _left_in(self, bundle: str, asked: Release) -> int:
+        self._terms.refuse_others(asked.neighbours, asked.unit, "The release")
+        if asked.event is None:
+            return 0
+        event = asked.body()["event"]
+        question = functools.partial(left_in_bundle, identity=bundle, event=event)
+        return int(self._store.asked(self._header, self._seen, question))
 
     def history(self) -> "pd.DataFrame":
         """Return all entries, oldest first, one row each; `share` is what all so far came to."""
@@ -168,6 +205,18 @@ class LedgerReader:
             f"PrivacyLedger({self.path!r}: {cap.epsilon:g}, {cap.delta:g}, "
             f"{self.neighbours.value}, unit={self.unit}, filter={self._terms.filter.name})"
         )
+
+    @property
+    def _bundle(self) -> str | None:
+        """What this handle, or the block that this thread or task is in, spends from."""
+        if self._reserved is not None:
+            return self._reserved
+        block = OPEN.get().get(self._key)
+        return None if block is None else block._reserved
+
+    @property
+    def _key(self) -> tuple[str, str]:
+        return self.path, self._header["id"]
 
     def _total(self) -> Price:
         head = self._store.head(self._header, self._seen)

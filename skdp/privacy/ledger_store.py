@@ -107,6 +107,12 @@ class LedgerStore:
         with self.place.reading() as session:
             return self._continued(session, header, seen)
 
+    def asked(self, header: Json, seen: Mark, question: Callable[[Session], Any]) -> Any:
+        """Return the answer to a question, after the same checks."""
+        with self.place.reading() as session:
+            self._continued(session, header, seen)
+            return question(session)
+
     def append(self, header: Json, seen: Mark, change: Change) -> Mark:
         """Append one row, alone, and return its mark.
 

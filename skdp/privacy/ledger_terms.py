@@ -3,19 +3,14 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self, final
 
 from skdp.exceptions import UnsupportedEventError
 from skdp.privacy.budget import Neighbours, PrivacyBudget
 from skdp.privacy.ledger import Spending
-from skdp.privacy.ledger_filters import (
-    FREE,
-    BasicFilter,
-    GaussianSumFilter,
-    LedgerFilter,
-    Price,
-    RenyiOrderFilter,
-)
+from skdp.privacy.ledger_filters import FREE, BasicFilter, GaussianSumFilter, LedgerFilter, Price
+from skdp.privacy.ledger_renyi_filters import RenyiOrderFilter, ZcdpFilter
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -83,8 +78,12 @@ class LedgerTerms:
         if rows == 1 and event is not None:
             return self.filter.of_event(event, budget)
         if budget is None:
-            raise UnsupportedEventError("Group privacy is charged for (epsilon, delta) alone.")
-        return self.filter.of_budget(_for_group(budget, rows))
+            raise UnsupportedEventError(
+                "Group privacy is charged for (epsilon, delta) alone: spend a statement or "
+                "spend_budget, or reserve([event], delta=...)."
+            )
+        promised = budget if event is None else self.filter.promised(event, budget)
+        return self.filter.of_budget(_for_group(promised, rows))
 
     def left(self, spent: Price) -> Spending:
         """Return what one more release may ask for at most."""
@@ -92,11 +91,7 @@ class LedgerTerms:
 
     def share(self, spent: Price) -> float:
         """Return how much of the limit is spent, the greater of its two shares."""
-        limit = self.filter.limit
-        shares = [spent.cost / limit.cost]
-        if limit.delta:
-            shares.append(spent.delta / limit.delta)
-        return float(max(shares))
+        return self.filter.share(spent)
 
     def admits(self, before: Price, price: Price) -> bool:
         """Whether the limit holds with this price; what is free is always admitted."""
@@ -105,14 +100,34 @@ class LedgerTerms:
     def refusal(self, before: Price, price: Price, asked: PrivacyBudget | None) -> str:
         """Say what was asked for, what that costs, and what is left."""
         limit, left, cap = self.filter.limit, self.filter.left(before), self.filter.cap
-        words = "" if asked is None else f"epsilon = {asked.epsilon:g}, delta = {asked.delta:g}, "
+        words = "what costs"
+        if asked is not None:
+            words = f"epsilon = {asked.epsilon:g}, delta = {asked.delta:g}, which costs"
         currency = self.filter.currency
         return (
-            f"asks for {words}which costs {float(price.cost):.6g} {currency} and a delta of "
+            f"asks for {words} {float(price.cost):.6g} {currency} and a delta of "
             f"{float(price.delta):.3g}. Left are {float(limit.cost - before.cost):.6g} of "
             f"{float(limit.cost):.6g} {currency}, enough for epsilon = {left.epsilon:.4g}, and a "
-            f"delta of {left.delta:.3g}; the cap is {cap.epsilon:g}, {cap.delta:g}. Nothing was "
-            "spent."
+            f"delta of {left.delta:.3g}; the cap is {cap.epsilon:g}, {cap.delta:g}. "
+            f"{self._cure(before.plus(price))}Nothing was spent."
+        )
+
+    def _cure(self, total: Price) -> str:
+        """Say how a ledger is made that has room for the deltas, where these alone are too much."""
+        limit, slack, cap = self.filter.limit, self.filter.slack, self.filter.cap
+        if total.delta <= limit.delta or total.cost > limit.cost or not slack:
+            return ""
+        words = (
+            f"Epsilon would suffice; deltas of entries are taken from slack = {slack:g}, which was "
+            "fixed at creation. "
+        )
+        needed = _upwards(float(total.delta))
+        if needed >= cap.delta:
+            return words + f"Ask for a delta far below {cap.delta:g}. "
+        return words + (
+            "A ledger made by PrivacyLedger.create(..., "
+            f"slack={needed:g}) has room for it, and somewhat less for epsilon; or ask for a "
+            "smaller delta. "
         )
 
 
@@ -125,18 +140,25 @@ def filter_fields(
     name: str, cap: PrivacyBudget, slack: float | None, order: int | None
 ) -> dict[str, Any]:
     """Return what a header says of the filter; ValueError for what is out of its range."""
-    if name not in ("renyi", "gaussian", "basic"):
-        raise ValueError(f"filter must be 'renyi', 'gaussian' or 'basic', got {name!r}.")
+    if name not in ("renyi", "zcdp", "gaussian", "basic"):
+        raise ValueError(f"filter must be 'renyi', 'zcdp', 'gaussian' or 'basic', got {name!r}.")
+    if order is not None and name != "renyi":
+        raise ValueError(f"order is that of filter='renyi'; filter={name!r} has none.")
+    fields: dict[str, Any] = {"filter": name, "slack": 0.0, "order": None}
     if name == "basic":
-        return {"filter": name, "slack": 0.0, "order": None}
+        return fields
     if cap.delta == 0:
         raise ValueError(f"filter={name!r} needs a delta above 0; with 0, take filter='basic'.")
     slack = cap.delta / 10 if slack is None else float(slack)
     if not 0 < slack < cap.delta:
         raise ValueError(f"slack must be above 0 and below delta, got {slack!r}.")
-    if name == "renyi" and order is None:
-        order = RenyiOrderFilter.best_order(cap, slack)
-    return {"filter": name, "slack": slack, "order": order if name == "renyi" else None}
+    fields["slack"] = slack
+    if name == "renyi":
+        order = RenyiOrderFilter.best_order(cap, slack) if order is None else order
+        return {**fields, "order": _known_order(order)}
+    if name == "zcdp":
+        return {**fields, "rho": ZcdpFilter.greatest_rho(cap, slack)}
+    return fields
 
 
 def whole_or_none(number: int | None) -> int | None:
@@ -156,15 +178,27 @@ def _filter_of(header: dict[str, Any]) -> LedgerFilter:
             return BasicFilter(*shared)
         case "gaussian":
             return GaussianSumFilter(*shared)
-    return RenyiOrderFilter(*shared, _known_order(header["order"]))
+        case "zcdp":
+            return ZcdpFilter(*shared, float(header["rho"]))
+        case "renyi":
+            return RenyiOrderFilter(*shared, _known_order(header["order"]))
+    raise ValueError(f"No filter is called {header['filter']!r}.")
 
 
-def _known_order(order: int) -> int:
+def _known_order(order: Any) -> int:
     from skdp.privacy.renyi import ORDERS
 
-    if order not in ORDERS:
-        raise ValueError(f"order must be among the orders computed, got {order!r}.")
+    if isinstance(order, bool) or not isinstance(order, Integral) or order not in ORDERS:
+        raise ValueError(
+            "order must be a whole number from 2 to 64 or one of "
+            f"{', '.join(f'{known:g}' for known in ORDERS if known > 64)}, got {order!r}."
+        )
     return int(order)
+
+
+def _upwards(number: float) -> float:
+    """Round to three digits, never downwards."""
+    return float(f"{number * 1.006:.3g}")
 
 
 def _for_group(budget: PrivacyBudget, rows: int) -> PrivacyBudget:

@@ -1,7 +1,6 @@
 """Entering releases in a ledger, each before it is made."""
 
 import functools
-import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,16 +22,6 @@ __all__ = ["LedgerWriter"]
 
 class LedgerWriter(LedgerReader):
     """Charges releases, or takes them from a bundle that was paid for."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(path)
-        self._bundle: str | None = None
-        self._experiment: str | None = None
-
-    @property
-    def in_bundle(self) -> bool:
-        """Whether what is spent now has to be among what was reserved."""
-        return self._bundle is not None
 
     def spend(
         self,
@@ -113,14 +102,15 @@ class LedgerWriter(LedgerReader):
             raise BudgetExceededError(f"{purpose} {self._terms.refusal(before, price, None)}")
 
     def _charge(self, release: Release, purpose: str, details: dict[str, Any]) -> None:
-        price = release.price(self._terms, purpose)
         body = {**release.body(), **details, "status": "spent"}
-        if self._bundle is None:
+        if (bundle := self._bundle) is None:
+            price = release.price(self._terms, purpose)
             self._append(body, price, purpose, release.budget)
         elif release.event is None:
             raise PrivacyError(f"{purpose} tells no event, and a bundle is of events.")
         else:
-            self._append(body, FREE, purpose, release.budget, self._bundle)
+            self._terms.refuse_others(release.neighbours, release.unit, purpose)
+            self._append(body, FREE, purpose, release.budget, bundle)
 
     def _append(
         self,
@@ -130,7 +120,7 @@ class LedgerWriter(LedgerReader):
         asked: PrivacyBudget | None,
         bundle: str | None = None,
     ) -> None:
-        told = {"purpose": purpose, "time": now(), "experiment": self._experiment}
+        told = {"purpose": purpose, "time": now(), "experiment": self._label.name}
         cost = {"cost": str(price.cost), "charged_delta": str(price.delta)}
         entry = printable({"bundle": bundle, **body, **told, **cost})
 

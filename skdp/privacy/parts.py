@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from skdp.exceptions import UnsupportedEventError
 from skdp.privacy.joint_steps import JointStep
+from skdp.privacy.laplace_curve import laplace_renyi, laplace_rho
 from skdp.privacy.loss_curves import (
     LatticeCurve,
     LossCurves,
@@ -18,6 +20,7 @@ from skdp.privacy.loss_curves import (
     ReplacedGaussianCurve,
 )
 from skdp.privacy.objective_curve import ObjectiveCurve
+from skdp.privacy.pure_curve import pure_renyi
 from skdp.privacy.renyi import ORDERS, poisson_renyi
 from skdp.privacy.trial_laws import TrialLaw
 
@@ -98,10 +101,7 @@ class SampledPart:
     @property
     def guarantee(self) -> float:
         """Log(1 + q (e^epsilon - 1))."""
-        inside = self.step.guarantee
-        if inside > 700:
-            return inside
-        return math.log1p(self.rate * math.expm1(inside)) * (1 + 2.0**-50)
+        return _amplified(self.step.guarantee, self.rate)
 
     @property
     def rho(self) -> float:
@@ -285,7 +285,6 @@ class LibraryPart:
 
     event: DpEvent
     rate: float = 1.0
-    guarantee = math.inf
 
     def __post_init__(self) -> None:
         # dp_accounting adds what it is given; a negative cost would give back what others spent.
@@ -298,10 +297,22 @@ class LibraryPart:
         return hash((repr(self.event), self.rate))
 
     @property
+    def guarantee(self) -> float:
+        """Of Laplace noise, sampled or not."""
+        match self.event:
+            case dp_event.LaplaceDpEvent(noise_multiplier=scale):
+                return _amplified(_quotient(1, scale), self.rate)
+            case dp_event.DiscreteLaplaceDpEvent(noise_parameter=each, sensitivity=moved):
+                return _amplified(each * moved * (1 + 2.0**-50), self.rate)
+        return math.inf
+
+    @property
     def rho(self) -> float:
         match self.event:
             case dp_event.ZCDpEvent(xi=0):
                 return float(self.event.rho)
+            case dp_event.LaplaceDpEvent(noise_multiplier=scale):
+                return laplace_rho(_quotient(1, scale))
         return math.inf
 
     def curves(self, coarseness: int) -> LossCurves | None:
@@ -316,7 +327,17 @@ class LibraryPart:
         return _LibraryCurves(removed.get_delta_for_epsilon, added.get_delta_for_epsilon)
 
     def renyi(self) -> Array | None:
+        match self.event:
+            case dp_event.LaplaceDpEvent(noise_multiplier=scale):
+                return self._sampled_renyi(_quotient(1, scale))
+            case dp_event.DiscreteLaplaceDpEvent():
+                return pure_renyi(self.guarantee, ORDERS)
         return ORDERS * self.rho if self.rho < math.inf else None
+
+    def _sampled_renyi(self, epsilon: float) -> Array:
+        if self.rate == 1:
+            return laplace_renyi(epsilon, ORDERS)
+        return poisson_renyi(self.rate, lambda orders: laplace_renyi(epsilon, orders))
 
     def plain(self) -> DpEvent:
         if self.rate == 1:
@@ -340,6 +361,22 @@ class LibraryPart:
                     event.standard_deviation, event.sensitivities, event.sampling_probs, **side
                 )
         return None
+
+
+def _amplified(guarantee: float, rate: float) -> float:
+    """Epsilon of what is epsilon-DP on a Poisson sample."""
+    if rate == 1 or guarantee > 700:
+        return guarantee
+    return math.log1p(rate * math.expm1(guarantee)) * (1 + 2.0**-50)
+
+
+def _quotient(one: float, other: float) -> float:
+    """Divide, rounding upwards."""
+    if other == math.inf:
+        return 0.0
+    nearest = one / other
+    exact = Fraction(nearest) * Fraction(other) >= Fraction(one)
+    return nearest if exact else math.nextafter(nearest, math.inf)
 
 
 @final

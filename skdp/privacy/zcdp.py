@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from skdp._validation import non_negative, positive
 
-__all__ = ["zcdp_delta", "zcdp_epsilon"]
+__all__ = ["zcdp_delta", "zcdp_epsilon", "zcdp_rho"]
 
 _ROUNDED_UP = 1 + 1e-12
 #: Logarithms of a - 1 that are looked at.
@@ -85,8 +85,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     6.123
     """
     positive(rho=rho)
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must be in (0, 1), got {delta!r}.")
+    _inside(delta)
 
     def epsilon(log_rest: float) -> float:
         rest = math.exp(log_rest)
@@ -94,6 +93,46 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
         return (1 + rest) * rho + log_rest - log_order - (math.log(delta) + log_order) / rest
 
     return max(0.0, _least(epsilon) * _ROUNDED_UP)
+
+
+def zcdp_rho(epsilon: float, delta: float) -> float:
+    """Max over a > 1 of (epsilon - log(1 - 1/a) + (log delta + log a) / (a - 1)) / a.
+
+    The greatest rho with zcdp_epsilon(rho, delta) <= epsilon, rounded downwards.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        Above 0.
+
+    Examples
+    --------
+    >>> round(zcdp_rho(6.1231, 1e-5), 3)
+    0.781
+    """
+    positive(epsilon=epsilon)
+    _inside(delta)
+
+    def lacking(log_rest: float) -> float:
+        rest = math.exp(log_rest)
+        log_order = math.log1p(rest)
+        gained = epsilon - log_rest + log_order
+        lost = -(math.log(delta) + log_order) / rest
+        return (lost + abs(lost) * 1e-12 - gained * (1 - 1e-12)) / (1 + rest)
+
+    return -_least(lacking)
+
+
+def _inside(delta: float) -> None:
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be in (0, 1), got {delta!r}.")
 
 
 def _least(function: Callable[[float], float]) -> float:

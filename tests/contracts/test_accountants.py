@@ -330,8 +330,8 @@ def test_rho_adds_up():
 
 
 def test_rho_of_what_has_none_is_an_error():
-    with pytest.raises(UnsupportedEventError, match="Laplace"):
-        rho_of(dp_event.LaplaceDpEvent(1.0))
+    with pytest.raises(UnsupportedEventError, match="ZCDp"):
+        rho_of(dp_event.ZCDpEvent(0.1, 0.1))
 
 
 def test_a_curve_is_pickled_without_its_convolution():
