@@ -10,7 +10,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from skdp.audit import NeighbouringPair, worst_case_neighbours
 
 #: Pairs that show most, in this order; the first that an estimator has is audited.
-TELLING = ("row nulled", "row removed", "value that decides", "another label", "row turned round")
+TELLING = (
+    "row nulled",
+    "row removed",
+    "value that decides, removed",
+    "value that decides",
+    "another label",
+    "row turned round",
+)
+#: A run of two steps, at a budget at which a record shows.
+SHORT = {"epsilon": 3.0, "delta": 1e-5, "n_epochs": 1, "batch_size": 5}
 
 
 @dataclass(frozen=True)
@@ -61,24 +70,161 @@ def released_once(n_fits: int) -> Iterator[Case]:
     """Output perturbation, with each loss, noise and option that the tests go over."""
     from tests.support import instances
 
-    yield from _listed((instances.classifiers, instances.regressors), n_fits)
+    for group in (instances.classifiers, instances.regressors):
+        for estimator in group():
+            if estimator.perturbation != "objective":
+                yield from _most_telling(estimator, n_fits)
 
 
-def trained(n_fits: int) -> Iterator[Case]:
-    """Private and stable SGD, and networks, which are audited with two hidden units."""
+def tilted(n_fits: int) -> Iterator[Case]:
+    """Objective perturbation, whose releases are solved for one by one."""
     from tests.support import instances
 
-    yield from _listed((instances.private_sgd, instances.stable_sgd), n_fits)
-    for network in instances.NETWORKS:
-        small = clone(network).set_params(hidden_layer_sizes=(2,))
-        yield from _most_telling(small, n_fits // 2)
+    for group in (instances.classifiers, instances.regressors):
+        for estimator in group():
+            if estimator.perturbation == "objective":
+                yield from _most_telling(estimator, n_fits)
+
+
+def stable(n_fits: int) -> Iterator[Case]:
+    """SGD that is stable, with noise at its end."""
+    from tests.support import instances
+
+    yield from _listed((instances.stable_sgd,), n_fits)
+
+
+def private_sgd(n_fits: int) -> Iterator[Case]:
+    """Few steps, so that others do not hide what one record did, without a constant column."""
+    from tests.support import instances
+
+    short = {**SHORT, "fit_intercept": False}
+    for estimator in instances.private_sgd():
+        estimator = clone(estimator).set_params(**short)
+        if estimator.selector != "auto":  # one step, which selects once
+            estimator.set_params(sampling="full")
+        yield from _most_telling(_run(estimator), n_fits)
+
+
+def networks(n_fits: int) -> Iterator[Case]:
+    """Networks with two hidden units, with each sampling and optimiser; few steps."""
+    from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
+
+    small = {**SHORT, "hidden_layer_sizes": (2,)}
+    for options in (
+        {},
+        {"sampling": "shuffled"},
+        {"sampling": "full"},
+        {"optimizer": "sgd"},
+        {"optimizer": "adam"},
+        {"activation": "tanh", "average": False},
+    ):
+        yield from _most_telling(_run(PrivateMLPClassifier(**small, **options)), n_fits)
+    yield from _most_telling(PrivateMLPRegressor(**small), n_fits)
 
 
 def others(n_fits: int) -> Iterator[Case]:
-    """Ridge models, wrappers and transformers."""
+    """Ridge models, wrappers, and a pipeline."""
+    from skdp.linear_model import PrivateRidge
+    from skdp.pipeline import make_private_pipeline
+    from skdp.preprocessing import PrivateStandardScaler
     from tests.support import instances
 
-    yield from _listed((instances.ridges, instances.wrappers, instances.transformers), n_fits)
+    yield from _listed((instances.ridges, instances.wrappers), n_fits)
+    scaler = PrivateStandardScaler((-1.0, 1.0), neighbours="add-or-remove-one")
+    pipeline = make_private_pipeline(scaler, PrivateRidge(), epsilon=3.0, delta=1e-5)
+    pair = _named(PrivateRidge(), "row removed")
+    yield Case("skdp", _one_line(pipeline), pipeline, pair, n_fits)
+
+
+def searches(n_fits: int) -> Iterator[Case]:
+    """Searches over parameters."""
+    from tests.support import instances
+
+    yield from _listed((instances.searches,), n_fits)
+
+
+def transformers(n_fits: int) -> Iterator[Case]:
+    """Transformers, each on rows that its own statistic is moved most by."""
+    from skdp.feature_selection import PrivateSelectFromModel
+    from skdp.linear_model import PrivateElasticNetClassifier
+    from tests.support import instances
+
+    for estimator in instances.transformers():
+        if isinstance(estimator, PrivateSelectFromModel):
+            model = PrivateElasticNetClassifier(threshold="auto")
+            yield from _most_telling(PrivateSelectFromModel(model), n_fits)
+            continue
+        # Several quantiles share it.
+        estimator = clone(estimator).set_params(epsilon=6.0 if _has_points(estimator) else 3.0)
+        if hasattr(estimator, "k"):
+            estimator.set_params(k=1)
+        make = _PAIRS.get(type(estimator).__name__)
+        make = None if getattr(estimator, "method", None) == "moments" else make
+        if make is None:
+            yield from _most_telling(estimator, n_fits)
+        else:
+            yield Case("skdp", _one_line(estimator), estimator, make(estimator), n_fits)
+
+
+def embeddings(n_fits: int) -> Iterator[Case]:
+    """Word vectors of either unit, and a vocabulary; a document is there, or empty."""
+    from skdp.embedding import PrivateCBOW, PrivateVocabulary
+
+    words = ["ant", "bee", "cat", "dog", "elk", "fox"]
+    common = [("ant bee cat",)] * 9
+    chosen = PrivateVocabulary(
+        len(words), candidates=words, max_contributions=2, epsilon=3.0, delta=1e-5
+    )
+    there, gone = ([text for (text,) in [*common, (own,)]] for own in ("elk fox", ""))
+    pair = NeighbouringPair(
+        "document emptied", (there,), (gone,), "noise that is missing", release=Counts(tuple(words))
+    )
+    yield Case("skdp", _one_line(chosen), chosen, pair, n_fits)
+    given = {
+        "vector_size": 2, "window": 1, "negative": 1, "vocabulary": words, "epsilon": 3.0,
+        "delta": 1e-5, "max_grad_norm": 1.0, "optimizer": "sgd", "learning_rate": 1.0,
+        "n_epochs": 1, "batch_size": 5, "init_scale": 1.0,
+    }  # fmt: skip
+    there = [*there[:-1], "elk fox " * 6]
+    for options in (
+        {},
+        {"sampling": "full"},
+        {"selector": "gaussian", "n_selected": 2},
+        {"selector": "adafest", "n_selected": 2},
+    ):
+        model = _run(PrivateCBOW(**given, **options))
+        pair = NeighbouringPair(
+            "document emptied", (there,), (gone,), "noise that is missing", event=together
+        )
+        yield Case("skdp", _one_line(model), model, pair, n_fits)
+    # Two examples are replaced: either word is once the target and once the context.
+    model = PrivateCBOW(**given, unit="example", sampling="fixed_size")
+    there, other = ([*there[:-1], own] for own in ("elk fox", "ant bee"))
+    pair = NeighbouringPair(
+        "two examples replaced", (there,), (other,), "noise that is missing", 2, event=together
+    )
+    yield Case("skdp", _one_line(model), model, pair, n_fits)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The noisy counts of some words, 0 for one that was not chosen."""
+
+    words: tuple[str, ...]
+
+    def __call__(self, model: Any) -> Any:
+        """Return the counts, shape (n_words,)."""
+        found = dict(zip(model.vocabulary_.words, model.vocabulary_.counts, strict=True))
+        return np.array([found.get(word, 0.0) for word in self.words])
+
+
+def together(outputs: Any) -> Any:
+    """How much the vectors of the last two words point the same way; of all fits."""
+    return (outputs[:, -4:-2] * outputs[:, -2:]).sum(axis=1)
+
+
+def _run(estimator: Any) -> Any:
+    return estimator if estimator.sampling != "full" else estimator.set_params(batch_size="auto")
 
 
 def _listed(groups: Any, n_fits: int) -> Iterator[Case]:
@@ -88,9 +234,105 @@ def _listed(groups: Any, n_fits: int) -> Iterator[Case]:
 
 
 def _most_telling(estimator: Any, n_fits: int) -> Iterator[Case]:
-    pairs = {pair.name: pair for pair in worst_case_neighbours(estimator)}
+    found = worst_case_neighbours(estimator)
+    pairs = {pair.name: pair for pair in found if pair.distance == 1}
+    pairs = pairs or {pair.name: pair for pair in found}
     for name in [name for name in TELLING if name in pairs][:1]:
-        yield Case("skdp", str(estimator).replace("\n", " "), estimator, pairs[name], n_fits)
+        yield Case("skdp", _one_line(estimator), estimator, pairs[name], n_fits)
+
+
+def _has_points(estimator: Any) -> bool:
+    return hasattr(estimator, "n_points") and getattr(estimator, "method", None) != "moments"
+
+
+def _one_line(estimator: Any) -> str:
+    return " ".join(str(estimator).split())
+
+
+def _of_directions(estimator: Any) -> NeighbouringPair:
+    """One row in one direction, or in another one, or a row of zeros: of second moments."""
+    centre = 0.5 if estimator.center == 0.5 else 0.0
+    first, second = np.zeros((10, 2)) + centre, np.zeros((10, 2)) + centre
+    first[0] += np.sqrt(0.5)
+    if estimator.neighbours == "zero-out" and estimator.center is None:
+        return NeighbouringPair("row nulled", (first,), (second,), "noise that is missing")
+    second[0] += np.sqrt(0.5), -np.sqrt(0.5)
+    distance = 1 if estimator.neighbours == "replace-one" else 2
+    return NeighbouringPair("row turned by a right angle", (first,), (second,), "", distance)
+
+
+def _of_scores(estimator: Any) -> NeighbouringPair:
+    """Two columns with the same score but for one row, which is for the one or for the other."""
+    y = np.resize([1, 0], 10)
+    first = np.repeat(2.0 * y[:, None] - 1, 2, axis=1)
+    second = first.copy()
+    first[0], second[0] = (1.0, -1.0), (-1.0, 1.0)
+    return NeighbouringPair("row that decides", (first, y), (second, y), "a choice without noise")
+
+
+def _of_counts(estimator: Any) -> NeighbouringPair:
+    """Two categories that just reach the threshold, if the row has them."""
+    probe = clone(estimator).fit(np.array([["a"]] * 4 + [["b"]] * 4))
+    n = round(probe.threshold_)
+    first = np.array([["a"]] * n + [["b"]] * n)
+    second = first.copy()
+    second[0] = "b"
+    distance = 1 if estimator.neighbours == "replace-one" else 2
+    return NeighbouringPair(
+        "category that decides", (first,), (second,), "", distance, release=Columns()
+    )
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Noisy counts of two categories, 0 for one that does not show."""
+
+    def __call__(self, model: Any) -> Any:
+        """Return the counts, shape (2,)."""
+        found = dict(zip(model.categories_[0], model.counts_[0], strict=True))
+        return np.array([found.get("a", 0.0), found.get("b", 0.0)])
+
+
+def _of_ranks(estimator: Any) -> NeighbouringPair:
+    """One value at the low end or at the high one.
+
+    Others lie behind a quarter of the points that may be released, or at the far end, so that ranks
+    before and behind are equally far from the one sought. For high quantiles the other way round.
+    """
+    from skdp.preprocessing.quantile_release import log_points
+
+    low, high = estimator.bounds
+    low = 0.0 if getattr(estimator, "target", "columns") == "row_norm" else low
+    points = log_points(np.array([low]), np.array([high]), estimator.n_points)[:, 0]
+    level, n = _lowest_level(estimator), 20
+    quarter = len(points) // 4
+    ends, near, share = (low, high), points[quarter - 1 : quarter + 1].mean(), level
+    if level > 0.5:
+        ends, near, share = (high, low), points[-quarter - 1 : 1 - quarter].mean(), 1 - level
+    first = np.full((n, 1), ends[1])
+    first[1 : 2 * max(1, round(n * share))] = near
+    second = first.copy()
+    first[0] = ends[0]
+    distance = 1 if estimator.neighbours == "replace-one" else 2
+    return NeighbouringPair("rank that decides", (first,), (second,), "", distance)
+
+
+def _lowest_level(estimator: Any) -> float:
+    levels = getattr(estimator, "quantiles", 0.5)
+    if levels is None:
+        return 0.1
+    return 0.25 if getattr(estimator, "method", None) == "quartiles" else float(np.min(levels))
+
+
+_PAIRS = {
+    "PrivateImputer": _of_ranks,
+    "PrivateQuantileClipper": _of_ranks,
+    "PrivateMinMaxScaler": _of_ranks,
+    "PrivateStandardScaler": _of_ranks,
+    "PrivatePCA": _of_directions,
+    "PrivateSelectKBest": _of_scores,
+    "PrivateOneHotEncoder": _of_counts,
+}
 
 
 def diffprivlib() -> Iterator[Case]:

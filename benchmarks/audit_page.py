@@ -9,7 +9,17 @@ HEAD = (
     "| event |\n"
     "|---|---|---:|---:|---:|---:|---:|---:|---|"
 )
-OURS = ("released_once", "trained", "others")
+OURS = (
+    "released_once",
+    "tilted",
+    "stable",
+    "private_sgd",
+    "networks",
+    "others",
+    "transformers",
+    "embeddings",
+    "searches",
+)
 
 
 def page(results: Path) -> str:

@@ -3,7 +3,7 @@
 Each row is one pair of neighbouring data sets. The bound holds with confidence 95 %, for each row
 by itself; of so many honest rows one in twenty may err.
 
-Usage: python -m benchmarks.audits --part tight|released_once|trained|others|bolt_on
+Usage: python -m benchmarks.audits --part PART
        OTHER/bin/python -m benchmarks.audits --part diffprivlib
        python -m benchmarks.audits --page
 """
@@ -26,8 +26,14 @@ RELEASES = 4000
 PARTS = {
     "tight": audit_cases.tight,
     "released_once": partial(audit_cases.released_once, 150),
-    "trained": partial(audit_cases.trained, 100),
-    "others": partial(audit_cases.others, 150),
+    "tilted": partial(audit_cases.tilted, 150),
+    "stable": partial(audit_cases.stable, 100),
+    "private_sgd": partial(audit_cases.private_sgd, 600),
+    "networks": partial(audit_cases.networks, 400),
+    "others": partial(audit_cases.others, 300),
+    "transformers": partial(audit_cases.transformers, 400),
+    "embeddings": partial(audit_cases.embeddings, 400),
+    "searches": partial(audit_cases.searches, 40),
     "bolt_on": audit_cases.bolt_on,
     "diffprivlib": audit_cases.diffprivlib,
 }
@@ -40,12 +46,13 @@ COLUMNS = (
 def audited(case: Case) -> tuple[EpsilonAudit, str]:
     """Audit the releases of an estimator that makes one; else, and for peers, its fits."""
     if case.library == "skdp" and not case.only_fits:
+        solved = getattr(case.estimator, "perturbation", "output") == "objective"
         try:
             found = audit_release(
                 case.estimator,
                 case.pair.data,
                 case.pair.neighbour,
-                n_draws=RELEASES,
+                n_draws=case.n_fits if solved else RELEASES,
                 distance=case.pair.distance,
                 random_state=0,
             )

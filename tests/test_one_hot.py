@@ -180,8 +180,9 @@ def exact_delta(histogram, epsilon, n_columns):
     hidden = stats.norm.cdf((histogram.threshold - 1) / histogram.noise_std)
     replaced = histogram.sensitivity.neighbours is Neighbours.REPLACE_ONE
     worst = 0.0
-    for k in range(histogram.n_hidden + 1):
-        for l in range((histogram.n_hidden if replaced else 0) + 1):  # noqa: E741
+    n_hidden = len(histogram.hidden)
+    for k in range(n_hidden + 1):
+        for l in range((n_hidden if replaced else 0) + 1):  # noqa: E741
             moved = n_columns * (1 + replaced) - k - l
             shown, others = hidden**k, hidden**l
             for first, second in ((shown, others), (others, shown)):
@@ -195,11 +196,62 @@ def exact_delta(histogram, epsilon, n_columns):
 @pytest.mark.parametrize(("n_columns", "n_hidden"), [(1, 1), (4, 4), (40, 40), (4, 1), (4, 0)])
 @pytest.mark.parametrize("budget", [PrivacyBudget(1.0, 1e-6), PrivacyBudget(0.1, 1e-3)])
 def test_the_exact_delta_is_below_what_is_stated_and_near_it(relation, n_columns, n_hidden, budget):
-    histogram = StableHistogram.calibrated(relation, budget, n_columns=n_columns, n_hidden=n_hidden)
+    declared = tuple((column, "a") for column in range(n_hidden, n_columns))
+    histogram = StableHistogram.calibrated(relation, budget, n_columns=n_columns, declared=declared)
+    assert len(histogram.hidden) == n_hidden
     exact = exact_delta(histogram, budget.epsilon, n_columns)
     stated = delta_of(histogram.event, budget.epsilon)
     assert 0.85 * budget.delta < exact <= stated * (1 + 1e-9)
     assert stated <= budget.delta
+
+
+@pytest.mark.parametrize("relation", list(Neighbours))
+@pytest.mark.parametrize(("n_columns", "n_hidden"), [(1, 1), (3, 3), (3, 1)])
+def test_what_the_noise_drawn_does_to_the_worst_pairs_is_within_the_budget(
+    relation, n_columns, n_hidden
+):
+    """By the exact law of the rounded noise, for every number of keys that one record alone has."""
+    budget = PrivacyBudget(0.5, 0.05)
+    declared = tuple((column, "a") for column in range(n_hidden, n_columns))
+    histogram = StableHistogram.calibrated(relation, budget, n_columns=n_columns, declared=declared)
+    noise = histogram._noise
+    least = np.ceil((histogram.threshold - 1) / noise.grid)  # the first integer that shows
+    hidden = stats.norm.cdf((least - 0.5) / noise.width)
+    replaced = relation is Neighbours.REPLACE_ONE
+    one, factor, found = 1 + replaced, np.exp(budget.epsilon), []
+    for own in range(n_hidden + 1):
+        for others in range((n_hidden if replaced else 0) + 1):
+            moved = np.sqrt(one * n_columns - own - others)
+            points = np.linspace(-40, 40, 80_001) * histogram.noise_std
+            laws = [stats.norm.pdf(points, at, histogram.noise_std) for at in (moved, 0.0)]
+            for first, second in ((own, others), (others, own)):
+                p, q = hidden**first, hidden**second
+                excess = np.maximum(p * laws[0] - factor * q * laws[1], 0)
+                found.append(1 - p + np.trapezoid(excess, points))
+    assert 0.8 * budget.delta < max(found) <= budget.delta * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("n_columns", "n_hidden"), [(1, 0), (3, 1)])
+def test_a_category_that_nobody_declared_never_shows_in_a_column_that_is_declared(
+    n_columns, n_hidden
+):
+    """Whatever a caller counts: of such keys the threshold and delta take no account."""
+    declared = tuple((column, "a") for column in range(n_hidden, n_columns))
+    histogram = StableHistogram.calibrated(
+        Neighbours.ZERO_OUT, PrivacyBudget(1.0, 1e-6), n_columns=n_columns, declared=declared
+    )
+    counts = {(column, "hers"): 1e6 for column in range(n_columns + 2)}
+    released = histogram.release(KeyedCounts(counts), RandomSource.from_seed(0))
+    undeclared = {key for key in released.keys if key not in declared}
+    assert undeclared == {(column, "hers") for column in range(n_hidden)}
+
+
+def test_a_category_of_no_record_never_shows_unless_it_is_declared():
+    histogram = StableHistogram.calibrated(
+        Neighbours.ZERO_OUT, PrivacyBudget(1.0, 0.9), n_columns=1
+    )
+    counts = KeyedCounts({(0, place): 0.0 for place in range(1000)})
+    assert histogram.release(counts, RandomSource.from_seed(0)).keys == ()
 
 
 def test_counts_have_gaussian_noise_of_the_stated_width():
@@ -323,11 +375,11 @@ class TestPlantedBugs:
     def test_a_threshold_of_zero(self):
         budget = PrivacyBudget(1.0, 1e-6)
         honest = StableHistogram.calibrated(Neighbours.ZERO_OUT, budget, n_columns=1)
-        bad = StableHistogram(honest.sensitivity, 1, honest.noise_std, 0.0, 1)
+        bad = StableHistogram(honest.sensitivity, 1, honest.noise_std, 0.0, (0,))
         assert accuses(shows(bad, 4000, seed=1), budget.epsilon, budget.delta)
         assert not accuses(shows(honest, 4000, seed=1), budget.epsilon, budget.delta)
         assert delta_of(bad.event, 1.0) > 0.5
-        worse = StableHistogram(honest.sensitivity, 1, honest.noise_std, -100.0, 1)
+        worse = StableHistogram(honest.sensitivity, 1, honest.noise_std, -100.0, (0,))
         assert delta_of(worse.event, 1.0) == pytest.approx(1.0)
 
     @pytest.mark.parametrize("relation", RELATIONS)
@@ -354,8 +406,9 @@ class TestPlantedBugs:
         """The chance that any of 40 columns shows is 40 times that of one."""
         budget = PrivacyBudget(1.0, 1e-6)
         honest = StableHistogram.calibrated(Neighbours.ZERO_OUT, budget, n_columns=40)
+        declared = tuple((column, "a") for column in range(1, 40))
         one = StableHistogram.calibrated(
-            Neighbours.ZERO_OUT, budget, n_columns=40, n_hidden=1
+            Neighbours.ZERO_OUT, budget, n_columns=40, declared=declared
         ).threshold
-        bad = StableHistogram(honest.sensitivity, 40, honest.noise_std, one, 40)
+        bad = StableHistogram(honest.sensitivity, 40, honest.noise_std, one, tuple(range(40)))
         assert exact_delta(bad, 1.0, 40) > 2 * budget.delta

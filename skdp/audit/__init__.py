@@ -12,9 +12,10 @@ from skdp.audit.counts import EventCounts
 from skdp.audit.events import Event
 from skdp.audit.floating_point import FloatingPointAudit, audit_floating_point
 from skdp.audit.generalization import GeneralizationGap, generalization_gap
+from skdp.audit.guesses import epsilon_of_guesses, guessing_p_value
 from skdp.audit.lower_bound import EpsilonAudit, audit_epsilon
 from skdp.audit.membership import MembershipAudit, membership_inference
-from skdp.audit.one_run import OneRunAudit, audit_one_run, epsilon_of_guesses, guessing_p_value
+from skdp.audit.one_run import OneRunAudit, audit_one_run
 from skdp.audit.randomness import RandomnessAudit, audit_randomness
 from skdp.audit.releases import audit_release
 from skdp.audit.replay import ReplayAudit, record_and_replay

@@ -33,6 +33,8 @@ class AttributeAudit:
         What is claimed.
     confidence : float
         Of `epsilon`.
+    distance : int
+        How many neighbours apart the data sets are; `epsilon` is of one record.
     """
 
     findings: tuple[str, ...]
@@ -40,6 +42,7 @@ class AttributeAudit:
     n_names: int
     claim: Claim
     confidence: float
+    distance: int = 1
 
     @property
     def accuses(self) -> bool:
@@ -51,7 +54,7 @@ class AttributeAudit:
         """With probability `confidence`, no smaller epsilon is true; 0 if nothing was found."""
         if not self.findings:
             return 0.0
-        return _shown(self.n_fits, self.n_names, self.confidence, self.claim.delta)
+        return _shown(self.n_fits, self.n_names, self.confidence, self.claim.delta, self.distance)
 
     def sentence(self) -> str:
         """Say in one sentence what was found."""
@@ -76,6 +79,7 @@ def audit_attributes(
     n_fits: int | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
+    distance: int = 1,
     confidence: float = 0.95,
 ) -> AttributeAudit:
     """Find attributes, warnings and errors that tell two data sets apart without any noise.
@@ -94,6 +98,8 @@ def audit_attributes(
         contradict the claim, at most 2,000.
     epsilon, delta : float, default=None
         What is claimed; None reads the parameters of the estimator.
+    distance : int, default=1
+        How many neighbours apart the data sets are; what is shown is of one record.
     confidence : float, default=0.95
         In (0, 1).
 
@@ -106,6 +112,7 @@ def audit_attributes(
     ('coef_ differs',)
     """
     claim = Claim.of(estimator, epsilon, delta)
+    claim.at_distance(distance)
     first: list[dict[str, Any]] = []
     second: list[dict[str, Any]] = []
 
@@ -118,13 +125,15 @@ def audit_attributes(
     names, found = found_in(_SCREENED if n_fits is None else n_fits)
     if found and n_fits is None and claim.epsilon is not None:
         needed = (
-            n for n in _SIZES if _shown(n, len(names), confidence, claim.delta) > claim.epsilon
+            n
+            for n in _SIZES
+            if _shown(n, len(names), confidence, claim.delta, distance) > claim.epsilon
         )
         names, found = found_in(next(needed, _SIZES[-1]))
-    return AttributeAudit(tuple(found), len(first), len(names), claim, confidence)
+    return AttributeAudit(tuple(found), len(first), len(names), claim, confidence, distance)
 
 
-def _shown(n_fits: int, n_names: int, confidence: float, delta: float) -> float:
+def _shown(n_fits: int, n_names: int, confidence: float, delta: float, distance: int) -> float:
     """Return the bound if an attribute had one value on D and another on D', every time.
 
     The first fits say which values; the others count.
@@ -133,7 +142,7 @@ def _shown(n_fits: int, n_names: int, confidence: float, delta: float) -> float:
     if counted < 1:
         return 0.0
     error_rate = (1 - confidence) / max(1, n_names)
-    return EventCounts(counted, counted, 0, counted, error_rate).epsilon(delta)
+    return EventCounts(counted, counted, 0, counted, error_rate).epsilon(delta, distance)
 
 
 def _traces(estimator: Any, data: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp.audit.events import Event
-from skdp.audit.facts import Facts, reader
+from skdp.audit.facts import Facts, has_no_constant, reader
 from skdp.privacy import Neighbours
 
 __all__ = ["NeighbouringPair", "worst_case_neighbours"]
@@ -89,7 +89,11 @@ def worst_case_neighbours(
     if facts.kind == "transformer" and facts.bounds is not None:
         return list(_of_ranges(facts))
     intercept = reader(estimator)("fit_intercept")
-    return list(_of_linear_models(facts, bool(intercept is None or intercept)))
+    has_intercept = bool(intercept is None or intercept)
+    pairs = list(_of_linear_models(facts, has_intercept))
+    if facts.relation is not Neighbours.REPLACE_ONE:
+        pairs += _null(facts, has_no_constant(estimator), *pairs[0].data)
+    return pairs
 
 
 # --------------------------------------------------------------------------------- linear models
@@ -149,8 +153,6 @@ def _of_linear_models(facts: Facts, has_intercept: bool) -> Iterator[Neighbourin
         yield _saturated(facts)
     if facts.kind != "transformer":
         yield _curved(facts, has_intercept)
-    if facts.relation is not Neighbours.REPLACE_ONE:
-        yield from _null(facts, has_intercept, X, y)
 
 
 def _all_but_one(facts: Facts) -> NDArray[Any]:
@@ -218,9 +220,7 @@ def _within(weight: float) -> dict[str, Any]:
     return {"event": event, "release": _Weights()}
 
 
-def _null(
-    facts: Facts, has_intercept: bool, X: Array, y: NDArray[Any]
-) -> Iterator[NeighbouringPair]:
+def _null(facts: Facts, no_constant: bool, X: Array, y: NDArray[Any]) -> Iterator[NeighbouringPair]:
     """A row that is there against one that is not: a true pair without a constant column."""
     if facts.relation is Neighbours.ADD_OR_REMOVE_ONE:
         yield NeighbouringPair(
@@ -229,7 +229,7 @@ def _null(
             facts.data(X[1:], y[1:]),
             "the number of rows, or noise that is missing",
         )
-    elif not has_intercept and facts.kind != "transformer":
+    elif no_constant and facts.kind != "transformer":
         # To a transformer a row of zeros is a row like any other: it counts in means and quantiles.
         empty = np.zeros_like(X)
         yield NeighbouringPair(

@@ -5,6 +5,7 @@ from typing import Any, final
 
 import numpy as np
 
+from skdp.audit.counts import geometric_sum
 from skdp.audit.facts import reader
 
 __all__ = ["Claim"]
@@ -42,16 +43,19 @@ class Claim:
     def at_distance(self, distance: int) -> "Claim":
         """Return the claim for data sets so many neighbours apart.
 
-        (k epsilon, delta (e^(k epsilon) - 1)/(e^epsilon - 1)).
+        (k epsilon, delta (1 + e^epsilon + ... + e^((k - 1) epsilon))). Of no claim, none: an
+        epsilon that was shown there is brought back to one record by `EventCounts.epsilon`.
 
         References
         ----------
         Vadhan (2017), The complexity of differential privacy, Lemma 2.2.
         """
+        if distance < 1:
+            raise ValueError(f"distance must be at least 1, got {distance!r}.")
         if distance == 1 or self.epsilon is None:
             return self
-        factor = np.expm1(distance * self.epsilon) / np.expm1(self.epsilon)
-        return Claim(distance * self.epsilon, min(1 - 1e-12, float(self.delta * factor)))
+        delta = min(1.0, self.delta * geometric_sum(self.epsilon, distance))
+        return Claim(distance * self.epsilon, delta)
 
     def __str__(self) -> str:
         if self.epsilon is None:

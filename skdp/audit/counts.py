@@ -5,13 +5,39 @@ Clopper and Pearson (1934): with probability 1 - a, p >= B(a; k, n - k + 1), the
 beta law, and likewise above. Both bounds together fail with probability `error_rate` at most.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
-__all__ = ["EventCounts", "at_least", "at_most", "delta_shown", "epsilon_shown", "mu_shown"]
+__all__ = [
+    "EventCounts",
+    "at_least",
+    "at_most",
+    "delta_shown",
+    "epsilon_shown",
+    "geometric_sum",
+    "mu_shown",
+]
+
+_LARGEST_EXPONENT = 700.0
+
+
+def geometric_sum(epsilon: float, distance: int) -> float:
+    """1 + e^epsilon + ... + e^((distance - 1) epsilon): by it delta grows over as many neighbours.
+
+    References
+    ----------
+    Vadhan (2017), The complexity of differential privacy, Lemma 2.2.
+
+    Examples
+    --------
+    >>> geometric_sum(0.0, 3), geometric_sum(2000.0, 1)
+    (3.0, 1.0)
+    """
+    return sum(math.exp(min(step * epsilon, _LARGEST_EXPONENT)) for step in range(distance))
 
 
 def at_least(hits: Any, trials: Any, error_rate: float) -> Any:
@@ -118,17 +144,40 @@ class EventCounts:
         """Upper bound on the probability on D'."""
         return float(at_most(self.hits_other, self.trials_other, self.error_rate / 2))
 
-    def epsilon(self, delta: float = 0.0) -> float:
-        """Every (epsilon, delta)-guarantee has at least this epsilon; 0 if nothing is shown."""
-        return float(epsilon_shown(self.probability, self.other_probability, delta))
+    def epsilon(self, delta: float = 0.0, distance: int = 1) -> float:
+        """Every (epsilon, delta)-guarantee has at least this epsilon; 0 if nothing is shown.
 
-    def delta(self, epsilon: float) -> float:
-        """Every (epsilon, delta)-guarantee has at least this delta; 0 if nothing is shown."""
-        return float(delta_shown(self.probability, self.other_probability, epsilon))
+        Of one record, where the data sets are so many records apart: the least epsilon with
+        p <= e^(k epsilon) q + delta (1 + ... + e^((k - 1) epsilon)), either way round.
+        """
+        p, q = self.probability, self.other_probability
+        shown = float(epsilon_shown(p, q, delta))
+        if distance == 1 or delta == 0 or shown == 0:
+            return shown / distance
+        # Division is too much: delta grows with the distance. Bisection ends on the low side.
+        low, high = 0.0, min(shown, _LARGEST_EXPONENT) / distance
+        for _ in range(60):
+            middle = (low + high) / 2
+            total = min(1.0, delta * geometric_sum(middle, distance))
+            excess = delta_shown(p, q, distance * middle) > total
+            low, high = (middle, high) if excess else (low, middle)
+        return low
 
-    def mu(self) -> float:
-        """If the trade-off curve is that of N(mu, 1) against N(0, 1), mu is at least this."""
-        return float(mu_shown(self.probability, self.other_probability))
+    def delta(self, epsilon: float, distance: int = 1) -> float:
+        """Every (epsilon, delta)-guarantee has at least this delta; 0 if nothing is shown.
+
+        Of one record, where the data sets are so many records apart.
+        """
+        p, q = self.probability, self.other_probability
+        shown = delta_shown(p, q, min(distance * epsilon, _LARGEST_EXPONENT))
+        return float(shown) / geometric_sum(epsilon, distance)
+
+    def mu(self, distance: int = 1) -> float:
+        """If the trade-off curve is that of N(mu, 1) against N(0, 1), mu is at least this.
+
+        Of one record: a curve of mu becomes one of k mu over k records (Dong, Roth and Su 2022).
+        """
+        return float(mu_shown(self.probability, self.other_probability)) / distance
 
 
 def _log_ratio(numerator: Any, denominator: Any) -> Any:

@@ -1,7 +1,7 @@
 """What is public of an estimator that is to be audited, as far as its parameters say."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.base import is_classifier, is_regressor
 from skdp.audit.fits import call_fit, fresh
 from skdp.privacy import Neighbours
 
-__all__ = ["Facts", "reader", "relation_of"]
+__all__ = ["Facts", "has_no_constant", "reader", "relation_of"]
 
 _UNBOUNDED_LABEL = 50.0
 _TIMES_CLIP = 10.0
@@ -24,8 +24,8 @@ class Facts:
 
     Attributes
     ----------
-    kind : {"classifier", "regressor", "transformer"}
-        What is fitted.
+    kind : {"classifier", "regressor", "transformer", "model"}
+        What is fitted; "model" where nothing says so.
     relation : Neighbours
         What its guarantee is about.
     row_norm : float
@@ -48,10 +48,7 @@ class Facts:
     @classmethod
     def of(cls, estimator: Any, relation: Any = None, n_rows: int = 10) -> "Facts":
         """Read the parameters, and, for the relation, a statement of skdp."""
-        classifies = is_classifier(estimator)
-        kind = "classifier" if classifies else "regressor"
-        if not classifies and not is_regressor(estimator) and hasattr(estimator, "transform"):
-            kind = "transformer"
+        kind = _kind(estimator)
         norm = next(
             (v for v in map(reader(estimator), ("row_norm", "data_norm")) if _is_number(v)), 1.0
         )
@@ -63,16 +60,10 @@ class Facts:
             bounds = reader(estimator)("value_range")
         numbers = np.shape(bounds) == (2,) and all(map(_is_number, bounds))
         bounds = (float(bounds[0]), float(bounds[1])) if numbers else None
-        found = cls(
-            kind,
-            Neighbours.REPLACE_ONE,
-            float(norm),
-            _labels(estimator, classifies),
-            bounds,
-            n_rows,
-        )
+        labels = _labels(estimator, kind)
+        found = cls(kind, Neighbours.REPLACE_ONE, float(norm), labels, bounds, n_rows)
         relation = relation_of(estimator, found.blank_data()) if relation is None else relation
-        return cls(kind, Neighbours(relation), float(norm), found.labels, bounds, n_rows)
+        return replace(found, relation=Neighbours(relation))
 
     def blank_data(self) -> tuple[Any, ...]:
         """Return rows that say nothing, with labels of every class."""
@@ -110,14 +101,36 @@ def reader(estimator: Any) -> Any:
     return read
 
 
+def has_no_constant(estimator: Any) -> bool:
+    """Whether a row of zeros counts for nothing: in a linear model without intercept.
+
+    One within a pipeline may see other rows than those given, and one within a search is scored on
+    rows of zeros too.
+    """
+    params = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    return params.get("fit_intercept") is False
+
+
 def _is_number(value: Any) -> bool:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     return number and 0 < abs(float(value)) < math.inf
 
 
-def _labels(estimator: Any, classifies: bool) -> tuple[Any, ...]:
+def _kind(estimator: Any) -> str:
+    """Return what scikit-learn's tags say, which other classes need not have."""
+    try:
+        if is_classifier(estimator):
+            return "classifier"
+        if is_regressor(estimator):
+            return "regressor"
+    except AttributeError:  # no tags
+        pass
+    return "transformer" if hasattr(estimator, "transform") else "model"
+
+
+def _labels(estimator: Any, kind: str) -> tuple[Any, ...]:
     read = reader(estimator)
-    if classifies or not is_regressor(estimator):
+    if kind != "regressor":
         classes = read("classes")
         return tuple(np.asarray(classes)[[0, -1]]) if classes is not None else (0, 1)
     bound = read("y_bound")

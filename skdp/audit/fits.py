@@ -14,10 +14,14 @@ from skdp._random import RandomSource
 from skdp.audit.generators import renew_generators
 from skdp.exceptions import PrivacyLeakWarning
 
-__all__ = ["FitMany", "call_fit", "fresh", "progress_bar"]
+__all__ = ["FitMany", "NoFitError", "call_fit", "fresh", "progress_bar"]
 
 _TASKS_PER_JOB = 16
 _SEEDS = 2**31
+
+
+class NoFitError(RuntimeError):
+    """No fit succeeded, so nothing was seen; from what the first one raised."""
 
 
 def fresh(estimator: Any, seed: int | None = None) -> Any:

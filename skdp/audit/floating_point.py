@@ -125,6 +125,11 @@ def audit_floating_point(
     n_fits, n_jobs, random_state, progress
         As for `audit_epsilon`.
 
+    Raises
+    ------
+    ValueError
+        If there is no `coef_`, and no `release` either; whatever a fit raises is raised, too.
+
     References
     ----------
     Mironov (2012), On significance of the least significant bits for differential privacy; Haney
@@ -163,15 +168,20 @@ def audit_floating_point(
 
 
 def _few_values(outputs: Array, grids: tuple[float | None, ...]) -> bool:
-    """Whether as many draws from as many points as the outputs reach would repeat themselves."""
+    """Whether as many draws from as many points as the outputs reach would repeat themselves.
+
+    Of plain doubles, whether most are repetitions: one of a few numbers was chosen then.
+    """
     if None in grids:
-        return False
+        return 2 * len(np.unique(outputs, axis=0)) <= len(outputs)
     reach = np.ptp(outputs, axis=0)
     log_points = float(np.log1p(reach / np.array(grids, dtype=float)).sum())
     return 2 * math.log(len(outputs)) - log_points > math.log(_CHANCE)
 
 
 def _released(model: Any) -> Array:
+    if not hasattr(model, "coef_"):
+        raise ValueError(f"{type(model).__name__} has no coef_. Say by release what is noisy.")
     return np.concatenate(
         [np.ravel(np.asarray(model.coef_, dtype=float)), np.ravel(getattr(model, "intercept_", []))]
     )

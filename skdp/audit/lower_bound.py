@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
@@ -29,7 +29,7 @@ class EpsilonAudit:
     Attributes
     ----------
     claim : Claim
-        What was claimed of data sets so far apart.
+        What was claimed of one record.
     counts : EventCounts
         How often the event happened in the fits that were counted.
     event : Event
@@ -43,7 +43,8 @@ class EpsilonAudit:
     scores, scores_other : ndarray of shape (n_counted,)
         What the event thresholds, on D and on D'.
     distance : int
-        How many neighbours apart the data sets are.
+        How many neighbours apart the data sets are. All bounds are of one record: by what group
+        privacy makes of it.
     """
 
     claim: Claim
@@ -59,7 +60,15 @@ class EpsilonAudit:
     @property
     def epsilon(self) -> float:
         """With probability `confidence`, no smaller epsilon is true at the claimed delta."""
-        return self.counts.epsilon(self.claim.delta)
+        return self.counts.epsilon(self.claim.delta, self.distance)
+
+    @property
+    def limit(self) -> float:
+        """What `epsilon` would be if the event happened always on D and never on D'."""
+        n, m = self.counts.trials, self.counts.trials_other
+        return EventCounts(n, n, 0, m, self.counts.error_rate).epsilon(
+            self.claim.delta, self.distance
+        )
 
     @property
     def gaussian_epsilon(self) -> float | None:
@@ -70,7 +79,7 @@ class EpsilonAudit:
         """
         if self.gaussian_counts is None:
             return None
-        mu = self.gaussian_counts.mu()
+        mu = self.gaussian_counts.mu(self.distance)
         return 0.0 if mu == 0 else gaussian_epsilon(mu, self.claim.delta)
 
     @property
@@ -81,8 +90,8 @@ class EpsilonAudit:
         """
         if self.claim.epsilon is None:
             return False
-        excess = self.counts.delta(self.claim.epsilon) > self.claim.delta
-        return self.epsilon > self.claim.epsilon or bool(excess)
+        excess = self.counts.delta(self.claim.epsilon, self.distance) > self.claim.delta
+        return self.epsilon > self.claim.epsilon or excess
 
     @property
     def share(self) -> float | None:
@@ -95,15 +104,21 @@ class EpsilonAudit:
         """Say in one sentence what was found."""
         found = (
             f"With confidence {self.confidence:g}, epsilon is at least {self.epsilon:.3g} at delta "
-            f"= {self.claim.delta:g} ({self.n_fits} fits on either data set)"
+            f"= {self.claim.delta:g} ({self.n_fits} fits on either data set{self._apart()})"
         )
         if self.gaussian_epsilon is not None:
             found += f", and at least {self.gaussian_epsilon:.3g} if the noise is Gaussian"
         if self.claim.epsilon is None:
-            return f"{found}."
+            return f"{found}; nothing was claimed."
         if self.accuses:
             return f"{found}: the claim of {self.claim} is FALSE."
-        return f"{found}: no contradiction to the claim of {self.claim}, which is no proof of it."
+        found += f": no contradiction to the claim of {self.claim}, which is no proof of it."
+        if self.limit > self.claim.epsilon:
+            return found
+        return f"{found} No more than {self.limit:.3g} can be shown by so few fits."
+
+    def _apart(self) -> str:
+        return "" if self.distance == 1 else f", which are {self.distance} records apart"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers."""
@@ -115,6 +130,7 @@ class EpsilonAudit:
             "accuses": self.accuses,
             "confidence": self.confidence,
             "n_fits": self.n_fits,
+            "distance": self.distance,
             "event": self.event.name,
             "hits": [self.counts.hits, self.counts.trials],
             "hits_other": [self.counts.hits_other, self.counts.trials_other],
@@ -169,7 +185,7 @@ def audit_epsilon(
     epsilon, delta : float, default=None
         What is claimed; None reads the parameters of the estimator.
     distance : int, default=1
-        How many neighbours apart the data sets are; the claim is extended accordingly.
+        How many neighbours apart the data sets are; what is shown is of one record.
     confidence : float, default=0.95
         In (0, 1).
     n_jobs : int, default=None
@@ -183,6 +199,12 @@ def audit_epsilon(
     -------
     EpsilonAudit
         The bound, with its sentence and plot.
+
+    Raises
+    ------
+    RuntimeError
+        If no fit succeeded; from what the first one raised. That some fits raise is an outcome like
+        any other, which an event may be about.
 
     References
     ----------
@@ -203,12 +225,14 @@ def audit_epsilon(
         raise ValueError(f"n_fits must be at least 20, got {n_fits!r}.")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be in (0, 1), got {confidence!r}.")
-    claim = Claim.of(estimator, epsilon, delta).at_distance(distance)
+    claim = Claim.of(estimator, epsilon, delta)
+    claim.at_distance(distance)  # which refuses what is no distance, before anything is fitted
     observe = observer(release, data, neighbour)
     fits = FitMany(estimator, observe, n_jobs, random_state, progress)
-    outputs = stacked(*fits.on((data, n_fits), (neighbour, n_fits)))
-    found = audit_outputs(outputs[0], outputs[1], claim, event=event, confidence=confidence)
-    return replace(found, distance=distance)
+    first, second = stacked(*fits.on((data, n_fits), (neighbour, n_fits)))
+    return audit_outputs(
+        first, second, claim, event=event, confidence=confidence, distance=distance
+    )
 
 
 def audit_outputs(
@@ -218,6 +242,7 @@ def audit_outputs(
     *,
     event: Any = "auto",
     confidence: float = 0.95,
+    distance: int = 1,
 ) -> EpsilonAudit:
     """Bound epsilon by outputs that were drawn already: independent rows on D and on D'.
 
@@ -226,11 +251,13 @@ def audit_outputs(
     first, second : ndarray of shape (n_fits, n_numbers)
         Outputs on D and on D'.
     claim : Claim
-        What is claimed of the pair.
+        What is claimed of one record.
     event : {"auto"}, callable or Event, default="auto"
         See `audit_epsilon`.
     confidence : float, default=0.95
         In (0, 1).
+    distance : int, default=1
+        How many neighbours apart the data sets are.
     """
     held_out = 0 if isinstance(event, Event) else max(6, math.ceil(len(first) * _HELD_OUT))
     error_rate = 1 - confidence
@@ -252,9 +279,9 @@ def audit_outputs(
         hits, others = (best.happened(some[held_out:]) for some in (first, second))
         return EventCounts(int(hits.sum()), len(hits), int(others.sum()), len(others), error_rate)
 
-    best = chosen(epsilon_gain(claim.delta))
+    best = chosen(epsilon_gain(claim.at_distance(distance).delta))
     gaussian = counted(chosen(mu_gain)) if claim.delta > 0 else None
     scores, scores_other = (np.asarray(best.score(some[held_out:])) for some in (first, second))
     return EpsilonAudit(
-        claim, counted(best), best, gaussian, len(first), confidence, scores, scores_other
+        claim, counted(best), best, gaussian, len(first), confidence, scores, scores_other, distance
     )

@@ -19,6 +19,7 @@ from skdp.privacy.trade_off import BudgetCurve, PrivacyCurve, attack_power
 __all__ = ["LossOf", "MembershipAudit", "membership_inference"]
 
 _SMALLEST = 1e-12
+_LARGEST = 700.0
 _LEAST_SPREAD = 1e-3
 
 
@@ -90,10 +91,14 @@ class MembershipAudit:
         """Say in one sentence what was found."""
         words = [
             f"{self.true_positive_rate(rate):.2%} of the members are found at a false positive "
-            f"rate of {rate:.1%} (allowed: {self.ceiling(rate):.2%})"
+            f"rate of {rate:.1%}{self._allowed(rate)}"
             for rate in (0.001, 0.01)
         ]
-        return f"{self.attack}: {' and '.join(words)}; AUC {self.auc:.3f}."
+        nothing = "; nothing was claimed" if self.curve is None else ""
+        return f"{self.attack}: {' and '.join(words)}; AUC {self.auc:.3f}{nothing}."
+
+    def _allowed(self, rate: float) -> str:
+        return "" if self.curve is None else f" (allowed on average: {self.ceiling(rate):.2%})"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the ROC curve on logarithmic scales beside the ceiling; return the axes."""
@@ -118,8 +123,9 @@ class MembershipAudit:
 class LossOf:
     """Maps a model to the loss of each of some rows.
 
-    Log loss where there are probabilities, the loss of the margin for a decision, and the squared
-    error of a number; without labels, the loss of the model's own answer.
+    Log loss where there are probabilities, the loss of the margin for a decision, the squared error
+    of a number, and 0 or 1 for a label that is none; without labels, the loss of the model's own
+    answer. Infinite where the answer is not a number.
 
     Attributes
     ----------
@@ -134,6 +140,10 @@ class LossOf:
 
     def __call__(self, model: Any) -> NDArray[np.float64]:
         """Return the losses, shape (n_samples,)."""
+        losses = np.asarray(self._losses(model), dtype=float)
+        return np.where(np.isnan(losses), np.inf, losses)
+
+    def _losses(self, model: Any) -> Any:
         if hasattr(model, "predict_proba"):
             probabilities = np.asarray(model.predict_proba(self.X), dtype=float)
             own = self._own(model, probabilities)
@@ -145,8 +155,10 @@ class LossOf:
             return np.logaddexp(0.0, -self._own(model, decisions))
         if self.y is None:
             raise ValueError("y is needed for a model without classes.")
-        error = np.asarray(model.predict(self.X), dtype=float) - np.asarray(self.y, dtype=float)
-        return error**2  # type: ignore[no-any-return]
+        found, y = np.asarray(model.predict(self.X)), np.asarray(self.y)
+        if "O" in (found.dtype.kind, y.dtype.kind) or found.dtype.kind in "US":
+            return found != y
+        return (found.astype(float) - y.astype(float)) ** 2
 
     def _own(self, model: Any, values: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.y is None:
@@ -283,7 +295,7 @@ class _Shadows:
 
 def _logit(losses: NDArray[np.float64]) -> NDArray[np.float64]:
     """log(p/(1 - p)) of p = e^-loss, in which losses are more nearly Gaussian."""
-    bounded = np.maximum(losses, _SMALLEST)
+    bounded = np.clip(losses, _SMALLEST, _LARGEST)
     return -bounded - np.log(-np.expm1(-bounded))
 
 

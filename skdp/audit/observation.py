@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["Everything", "changed_rows", "observer", "stacked"]
+from skdp.audit.fits import NoFitError
+
+__all__ = ["Everything", "changed_rows", "observer", "rows_of", "stacked"]
 
 #: Attributes larger than this are left out: predictions speak for a network's weights.
 _LARGEST = 2000
@@ -31,11 +33,10 @@ class Everything:
 
     def __call__(self, model: Any) -> NDArray[np.float64]:
         """Return the numbers of a fitted model, shape (n_numbers,)."""
-        parameters = model.get_params(deep=False) if hasattr(model, "get_params") else {}
         parts = [
             numbers
             for name, value in sorted(vars(model).items())
-            if name.endswith("_") and not name.startswith("_") and name not in parameters
+            if _is_fitted(name, model)
             for numbers in _numbers(value)
         ]
         if hasattr(model, "get_support"):
@@ -50,6 +51,15 @@ class Everything:
         found = method(self.rows)
         found = np.asarray(found.toarray() if sparse.issparse(found) else found)
         return [found] if found.dtype.kind in "fiub" else []
+
+
+def _is_fitted(name: str, model: Any) -> bool:
+    """Whether a name is one that fitted attributes have: a class of one's own may use any."""
+    if name.startswith("_"):
+        return False
+    if not hasattr(model, "get_params"):
+        return True
+    return name.endswith("_") and name not in model.get_params(deep=False)
 
 
 def _numbers(value: Any) -> list[NDArray[np.float64]]:
@@ -87,6 +97,15 @@ def changed_rows(data: Any, neighbour: Any) -> NDArray[np.float64] | None:
     return rows if len(rows) and np.isfinite(rows).all() else None
 
 
+def rows_of(data: Any, most: int) -> Any:
+    """Return the first rows of arguments of `fit`, at which a model can be asked; None for none."""
+    X = data["X"] if isinstance(data, dict) else data[0]
+    try:
+        return X.iloc[:most] if hasattr(X, "iloc") else X[:most]
+    except TypeError:
+        return None
+
+
 def _rows(data: Any) -> Any:
     X = data["X"] if isinstance(data, dict) else data[0]
     return X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
@@ -110,12 +129,13 @@ def stacked(*outcomes: list[Any]) -> list[NDArray[np.float64]]:
 
     Raises
     ------
-    Exception
-        That of the first fit, if no fit succeeded.
+    NoFitError
+        If no fit succeeded, from what the first one raised.
     """
     vectors = [v for some in outcomes for v in some if not isinstance(v, Exception)]
     if not vectors:
-        raise outcomes[0][0]
+        error = outcomes[0][0]
+        raise NoFitError(f"No fit succeeded; the first raised {error!r}.") from error
     widest = max(np.size(vector) for vector in vectors)
     return [np.array([_row(outcome, widest) for outcome in some]) for some in outcomes]
 

@@ -1,97 +1,26 @@
 """A lower bound on epsilon from a single fit: many canaries, each in or out by its own coin."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import bdtrc, expit, gammaln
 
 from skdp._random import RandomSource
 from skdp.audit.claims import Claim
-from skdp.audit.facts import Facts
+from skdp.audit.facts import Facts, has_no_constant
 from skdp.audit.fits import call_fit, fresh
+from skdp.audit.guesses import epsilon_of_guesses
 from skdp.audit.pictures import axes_for
 from skdp.privacy import Neighbours
 
-__all__ = ["OneRunAudit", "audit_one_run", "epsilon_of_guesses", "guessing_p_value"]
+__all__ = ["OneRunAudit", "audit_one_run"]
 
-_LARGEST_EPSILON = 50.0
 #: Shares of the canaries that are guessed, the others left open; each at its part of the error.
 _SHARES = (0.1, 0.3, 1.0)
-
-
-def guessing_p_value(
-    n_canaries: int, n_guesses: int, n_right: int, epsilon: float, delta: float = 0.0
-) -> float:
-    """P(B >= v) + 2 m delta max over i of P(v - i <= B < v)/i, B ~ Bin(r, e^eps/(1 + e^eps)).
-
-    How likely an attacker on an (epsilon, delta)-private run is, at most, to guess so many coins.
-
-    Parameters
-    ----------
-    n_canaries : int
-        m, coins that were flipped.
-    n_guesses : int
-        r, coins that were guessed.
-    n_right : int
-        v, guesses that were right.
-    epsilon, delta : float
-        The hypothesis.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    References
-    ----------
-    Steinke, Nasr and Jagielski (2023), Privacy auditing with one (1) training run, Theorem 5.2.
-
-    Examples
-    --------
-    >>> round(guessing_p_value(100, 100, 80, 1.0), 3)
-    0.072
-    """
-    chance = float(expit(epsilon))
-    tail = float(bdtrc(n_right - 1, n_guesses, chance)) if n_right > 0 else 1.0
-    if delta == 0 or n_right == 0:
-        return min(1.0, tail)
-    below = np.arange(n_right - 1, -1, -1.0)
-    logs = gammaln(n_guesses + 1) - gammaln(below + 1) - gammaln(n_guesses - below + 1)
-    # 1 - chance by its own formula: it is tiny where epsilon is large.
-    logs = logs + below * math.log(chance) + (n_guesses - below) * math.log(float(expit(-epsilon)))
-    largest = float((np.cumsum(np.exp(logs)) / np.arange(1, n_right + 1)).max())
-    return min(1.0, tail + 2 * n_canaries * delta * largest)
-
-
-def epsilon_of_guesses(
-    n_canaries: int, n_guesses: int, n_right: int, *, delta: float = 0.0, error_rate: float = 0.05
-) -> float:
-    """Return the largest epsilon whose p-value is at most `error_rate`, at least 0.
-
-    Examples
-    --------
-    >>> round(epsilon_of_guesses(1000, 100, 100), 2)
-    3.49
-    """
-
-    def excess(epsilon: float) -> float:
-        value = guessing_p_value(n_canaries, n_guesses, n_right, epsilon, delta)
-        return value - error_rate
-
-    if n_guesses == 0 or excess(0.0) > 0:
-        return 0.0
-    if excess(_LARGEST_EPSILON) <= 0:
-        return _LARGEST_EPSILON
-    # Bisection keeps the side on which the p-value is small enough.
-    low, high = 0.0, _LARGEST_EPSILON
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) <= 0 else (low, middle)
-    return low
+_COINS = ("membership", "null", "label")
+_SEEDS = 2**31
 
 
 @final
@@ -102,9 +31,10 @@ class OneRunAudit:
     Attributes
     ----------
     claim : Claim
-        What was claimed.
+        What was claimed of one record.
     epsilon : float
-        With probability `confidence`, no smaller epsilon is true at the claimed delta.
+        With probability `confidence`, no smaller epsilon is true of one record at the claimed
+        delta.
     n_canaries, n_guesses, n_right : int
         Of the number of guesses that showed most.
     confidence : float
@@ -113,6 +43,10 @@ class OneRunAudit:
         How much the fit looks as if a canary's coin was heads.
     coins : ndarray of bool, shape (n_canaries,)
         Which canaries were in, or had their first label.
+    kind : {"membership", "null", "label"}
+        What the coins decided.
+    distance : int
+        How many records a coin changed.
     """
 
     claim: Claim
@@ -123,6 +57,8 @@ class OneRunAudit:
     confidence: float
     scores: NDArray[np.float64]
     coins: NDArray[np.bool_]
+    kind: str = "label"
+    distance: int = 1
 
     @property
     def accuses(self) -> bool:
@@ -133,18 +69,24 @@ class OneRunAudit:
         """Say in one sentence what was found."""
         found = (
             f"{self.n_right} of {self.n_guesses} guesses were right, for {self.n_canaries} "
-            f"canaries in one fit: with confidence {self.confidence:g}, epsilon is at least "
-            f"{self.epsilon:.3g} at delta = {self.claim.delta:g}"
+            f"canaries in one fit{self._apart()}: with confidence {self.confidence:g}, epsilon is "
+            f"at least {self.epsilon:.3g} at delta = {self.claim.delta:g}"
         )
+        if self.claim.epsilon is None:
+            return f"{found}; nothing was claimed."
         if self.accuses:
             return f"{found}; the claim of {self.claim} is FALSE."
-        return f"{found}; the claim was {self.claim}."
+        return f"{found}: no contradiction to the claim of {self.claim}, which is no proof of it."
+
+    def _apart(self) -> str:
+        return "" if self.distance == 1 else f", whose coins change {self.distance} records each"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the scores of canaries by their coins; return the matplotlib axes."""
         ax = axes_for(ax, self.sentence())
         edges = np.histogram_bin_edges(self.scores, 30)
-        for coin, label, colour in ((True, "in", "#0072B2"), (False, "out", "#D55E00")):
+        names = ("first label", "second label") if self.kind == "label" else ("in", "out")
+        for coin, label, colour in zip((True, False), names, ("#0072B2", "#D55E00"), strict=True):
             ax.hist(
                 self.scores[self.coins == coin], edges, histtype="step", label=label, color=colour
             )
@@ -164,6 +106,7 @@ def audit_one_run(
     *,
     n_canaries: int = 200,
     coins: str = "auto",
+    relation: Any = None,
     epsilon: float | None = None,
     delta: float | None = None,
     confidence: float = 0.95,
@@ -186,10 +129,15 @@ def audit_one_run(
         Two classes, or numbers.
     n_canaries : int, default=200
         More canaries show more, and disturb each other more.
-    coins : {"auto", "membership", "label"}, default="auto"
-        Whether a coin decides that a canary is there, or which of two labels it has. The second
-        one leaves the number of rows as it is: right for replace-one. For zero-out estimators it
-        counts as two records, whose claim is extended; "auto" follows the relation.
+    coins : {"auto", "membership", "null", "label"}, default="auto"
+        What a coin decides. "membership": whether a canary is there, which is what
+        add-or-remove-one is about, and no other relation. "null": whether it is there or a row of
+        zeros in its place; to a linear model without a constant column such a row is the null
+        record of zero-out. "label": which of two labels it has. Where a coin comes to a record
+        taken out and another one put in, it counts as two. "auto" takes the first of the three
+        that is one record under the relation, "label" where none is.
+    relation : Neighbours or str, default=None
+        What neighbours are; None reads it, and takes replace-one where nothing is said.
     epsilon, delta : float, default=None
         What is claimed; None reads the parameters of the estimator.
     confidence : float, default=0.95
@@ -217,29 +165,63 @@ def audit_one_run(
     """
     if n_canaries < 1:
         raise ValueError(f"n_canaries must be at least 1, got {n_canaries!r}.")
-    if coins not in ("auto", "membership", "label"):
-        raise ValueError(f'coins must be "auto", "membership" or "label", got {coins!r}.')
-    claim, facts = Claim.of(estimator, epsilon, delta), Facts.of(estimator)
-    by_label = coins == "label" or (
-        coins == "auto" and facts.relation is not Neighbours.ADD_OR_REMOVE_ONE
-    )
-    if by_label and facts.relation is not Neighbours.REPLACE_ONE:
-        claim = claim.at_distance(2)
+    if coins not in ("auto", *_COINS):
+        raise ValueError(f'coins must be "auto" or one of {_COINS}, got {coins!r}.')
+    claim, facts = Claim.of(estimator, epsilon, delta), Facts.of(estimator, relation)
+    if facts.kind == "transformer":
+        raise ValueError("An audit of one run needs a classifier or a regressor.")
+    kind, distance = _coins(coins, facts.relation, no_constant=has_no_constant(estimator))
     source = RandomSource.for_state(random_state)
-    heads = source.generator().random(n_canaries) < 0.5
+    # The theorem wants coins that are independent of the noise, also of seeded noise.
+    heads = source.spawn().generator().random(n_canaries) < 0.5
+    seed = None if random_state is None else int(source.words(1)[0] % _SEEDS)
     rows, canaries = _with_new_columns(X, n_canaries, facts.row_norm)
-    found = np.unique(np.asarray(y))[[-1, 0]] if facts.kind == "classifier" else facts.labels[::-1]
-    high, low = found
-    kept = np.ones(n_canaries, dtype=bool) if by_label else heads
-    labels = np.where(heads, high, low) if by_label else np.full(n_canaries, high)
-    data = _stack(rows, canaries[kept]), np.concatenate([np.asarray(y), labels[kept]])
-    model = call_fit(fresh(estimator, random_state), data)
-    answers = _answers(model, canaries, high)
-    return _guessed(claim, np.asarray(answers), heads, confidence)
+    y = np.asarray(y)
+    high, low = _labels(y, facts)
+    labels = np.where(heads | (kind != "label"), high, low)
+    kept = heads | (kind != "membership")
+    # Heads or not, a row is there; of tails it is one of zeros.
+    given = _scaled(canaries, heads) if kind == "null" else canaries
+    data = _stack(rows, given[kept]), np.concatenate([y, labels[kept]])
+    model = call_fit(fresh(estimator, seed), data)
+    scores = np.asarray(_answers(model, canaries, high), dtype=float)
+    return _guessed(claim, scores, heads, confidence, kind, distance)
+
+
+def _coins(coins: str, relation: Neighbours, *, no_constant: bool) -> tuple[str, int]:
+    """Return what a coin decides, and how many records of the relation its change amounts to."""
+    if coins == "membership" and relation is not Neighbours.ADD_OR_REMOVE_ONE:
+        raise ValueError(
+            f'coins="membership" changes the number of rows, of which {relation.value} says '
+            'nothing. Use coins="null" or "label", or say relation="add-or-remove-one" if that is '
+            "what is claimed."
+        )
+    one = {
+        Neighbours.ADD_OR_REMOVE_ONE: ["membership"],
+        Neighbours.REPLACE_ONE: ["label", "null"],
+        Neighbours.ZERO_OUT: ["null"] if no_constant else [],
+    }[relation]
+    kind = coins if coins != "auto" else (one or ["label"])[0]
+    return kind, 1 if kind in one else 2
+
+
+def _labels(y: NDArray[Any], facts: Facts) -> tuple[Any, Any]:
+    """Return the two labels of canaries, in whose direction a model answers, and the other one."""
+    if facts.kind == "regressor":
+        return facts.labels[-1], facts.labels[0]
+    found = np.unique(y)
+    if len(found) < 2:
+        raise ValueError("y must have two classes at least.")
+    return found[-1], found[0]
 
 
 def _guessed(
-    claim: Claim, scores: NDArray[np.float64], heads: NDArray[np.bool_], confidence: float
+    claim: Claim,
+    scores: NDArray[np.float64],
+    heads: NDArray[np.bool_],
+    confidence: float,
+    kind: str,
+    distance: int,
 ) -> OneRunAudit:
     """Guess heads for the highest scores and tails for the lowest ones, in three numbers."""
     m, error_rate = len(heads), (1 - confidence) / len(_SHARES)
@@ -247,9 +229,13 @@ def _guessed(
     for share in _SHARES:
         each = max(1, int(share * m / 2)) if m > 1 else 0
         right = int(heads[order[m - each :]].sum() + (~heads[order[:each]]).sum())
-        shown = epsilon_of_guesses(m, 2 * each, right, delta=claim.delta, error_rate=error_rate)
+        shown = epsilon_of_guesses(
+            m, 2 * each, right, delta=claim.delta, error_rate=error_rate, distance=distance
+        )
         best = max(best, (shown, 2 * each, right))
-    return OneRunAudit(claim, best[0], m, best[1], best[2], confidence, scores, heads)
+    return OneRunAudit(
+        claim, best[0], m, best[1], best[2], confidence, scores, heads, kind, distance
+    )
 
 
 def _with_new_columns(X: Any, n: int, norm: float) -> tuple[Any, Any]:
@@ -263,6 +249,13 @@ def _with_new_columns(X: Any, n: int, norm: float) -> tuple[Any, Any]:
     return rows, np.hstack([np.zeros((n, X.shape[1])), norm * np.eye(n)])
 
 
+def _scaled(rows: Any, factors: NDArray[np.bool_]) -> Any:
+    """Return rows, those of factor 0 as zeros."""
+    if sparse.issparse(rows):
+        return sparse.csr_array(sparse.diags_array(factors.astype(float)) @ rows)
+    return rows * factors[:, None]
+
+
 def _stack(rows: Any, canaries: Any) -> Any:
     if sparse.issparse(rows):
         return sparse.vstack([rows, canaries], format="csr")
@@ -273,7 +266,9 @@ def _answers(model: Any, rows: Any, label: Any) -> Any:
     """How much the model is for `label`, for each of the rows."""
     if hasattr(model, "decision_function"):
         found = np.asarray(model.decision_function(rows), dtype=float)
-        return found if found.ndim == 1 else found[:, list(model.classes_).index(label)]
+        if found.ndim > 1:
+            return found[:, list(model.classes_).index(label)]
+        return found if list(getattr(model, "classes_", [label]))[-1] == label else -found
     if hasattr(model, "predict_proba"):
         return model.predict_proba(rows)[:, list(model.classes_).index(label)]
     return np.asarray(model.predict(rows), dtype=float)

@@ -8,14 +8,30 @@ from typing import Any, final
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone as _clone
 
+from skdp.audit.alike_classes import alike_classes
+from skdp.audit.claims import Claim
 from skdp.audit.fits import call_fit, fresh
-from skdp.audit.observation import Everything
+from skdp.audit.observation import Everything, rows_of, stacked
+from skdp.audit.repeats import (
+    CHANCE,
+    chance_of_arrangement,
+    fits_to_exclude,
+    with_one_row,
+)
 
 __all__ = ["RandomnessAudit", "audit_randomness"]
 
-_RELATIVE = 1e-9
+#: Fits to compare with, made where outputs are equal: they show whether noise has many values.
+_REFERENCE = 200
+#: Rows at which a model without coefficients is asked.
+_ROWS = 20
+
+
+def clone(estimator: Any) -> Any:
+    """Return an unfitted copy, of what is no estimator of scikit-learn as well."""
+    return _clone(estimator, safe=False)
 
 
 @final
@@ -28,11 +44,16 @@ class RandomnessAudit:
     n_fits : dict of str to int
         Fits made in each way.
     repeated : tuple of str
-        Sentences; empty if all noise was new.
+        Sentences; empty if nothing was seen that happens less than once in a million times to
+        honest noise, whatever its law.
+    unclear : tuple of str
+        Sentences on outputs that were equal, as they may be: of noise that has few values, or
+        decides nothing on such data.
     """
 
     n_fits: dict[str, int]
     repeated: tuple[str, ...]
+    unclear: tuple[str, ...] = ()
 
     @property
     def accuses(self) -> bool:
@@ -44,6 +65,8 @@ class RandomnessAudit:
         ways = ", ".join(f"{way} ({n})" for way, n in self.n_fits.items())
         if self.repeated:
             return f"Fits: {ways}. Noise was seen twice: {'; '.join(self.repeated)}."
+        if self.unclear:
+            return f"Fits: {ways}. This audit cannot tell: {'; '.join(self.unclear)}."
         return f"Fits: {ways}. No noise was seen twice."
 
     def __str__(self) -> str:
@@ -51,7 +74,13 @@ class RandomnessAudit:
 
 
 def audit_randomness(
-    estimator: Any, data: Any, *, release: Any = None, n_fits: int = 4
+    estimator: Any,
+    data: Any,
+    *,
+    release: Any = None,
+    n_fits: int = 4,
+    epsilon: float | None = None,
+    delta: float | None = None,
 ) -> RandomnessAudit:
     """Fit in this process, in copies, in forked and in fresh processes; compare all outputs.
 
@@ -66,14 +95,27 @@ def audit_randomness(
     data : tuple or dict
         Arguments of `fit`, on which outputs are never the same by chance; empty rows are best.
     release : callable, default=None
-        Maps a fitted model to the noisy numbers; None takes all that vary.
+        Maps a fitted model to the noisy numbers; None takes all attributes, and the answers at some
+        rows of a model without `coef_`.
     n_fits : int, default=4
-        In each of the ways.
+        In each of the ways; fewer than 4 can seldom be conclusive. 200 more are made where outputs
+        are equal.
+    epsilon, delta : float, default=None
+        What is claimed, for estimators whose outputs never vary at all; None reads the parameters
+        of the estimator, and takes epsilon = 1 where nothing is claimed.
 
     Returns
     -------
     RandomnessAudit
         What was seen twice.
+
+    Notes
+    -----
+    Equal outputs are a fault only if honest noise makes them less than once in a million times.
+    Equal ones within one of the ways, and none among 200 further fits in this process, are a matter
+    of counting arrangements. Where all outputs are the same, each of some data sets that differ in
+    one row is fitted twice: outputs that repeat themselves, and are others for each of the data
+    sets, follow that row without noise.
 
     Examples
     --------
@@ -82,7 +124,18 @@ def audit_randomness(
     >>> audit_randomness(PrivateRidge(), ([[0.5], [1.0]], [0.1, 1.0]), n_fits=2).accuses
     False
     """
-    unfitted, observe = fresh(estimator), release or Everything(None)
+    if n_fits < 2:
+        raise ValueError(f"n_fits must be at least 2, got {n_fits!r}.")
+    claim = Claim.of(estimator, epsilon, delta)
+    unfitted, observe = fresh(estimator), release or Everything(rows_of(data, _ROWS))
+    found = _in_all_ways(unfitted, data, observe, n_fits)
+    repeated, unclear = _judged(found, unfitted, data, observe, claim)
+    alike, perhaps = alike_classes(unfitted, data)
+    ways = {way: len(some) for way, some in found.items()}
+    return RandomnessAudit(ways, (*repeated, *alike), (*unclear, *perhaps))
+
+
+def _in_all_ways(unfitted: Any, data: Any, observe: Any, n_fits: int) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {
         "one after the other": [_fitted(clone(unfitted), data, observe) for _ in range(n_fits)],
         "cloned": [_fitted(clone(clone(unfitted)), data, observe) for _ in range(n_fits)],
@@ -94,11 +147,14 @@ def audit_randomness(
         found["in two processes"] = _in_processes(unfitted, data, observe, n_fits)
         if "fork" in get_all_start_methods():
             found["forked"] = _forked(pickled, data, observe, n_fits)
-    if hasattr(unfitted, "n_jobs"):
+    if "n_jobs" in _parameters(unfitted):
         parallel = clone(unfitted).set_params(n_jobs=2)
         found["n_jobs=2"] = [_fitted(clone(parallel), data, observe) for _ in range(n_fits)]
-    repeated = [*_repeated(found), *_alike_classes(unfitted, data)]
-    return RandomnessAudit({way: len(some) for way, some in found.items()}, tuple(repeated))
+    return found
+
+
+def _parameters(estimator: Any) -> Any:
+    return estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
 
 
 def _pickled(estimator: Any) -> bytes | None:
@@ -148,55 +204,58 @@ def _answer(answers: Any, pickled: bytes, data: Any, observe: Any) -> None:
         answers.put(error)
 
 
-def _repeated(found: dict[str, list[Any]]) -> list[str]:
-    outputs = [(way, output) for way, some in found.items() for output in some]
-    every = [output for _, output in outputs]
-    if len({len(output) for output in every}) != 1:
-        return []
-    # Numbers that never vary are public facts, unless all of them are: noise is missing then.
-    table = np.array(every)
-    varies = (table != table[0]).any(axis=0)
-    if not varies.any():
-        return ["all outputs of all fits are the same"]
-    table = table[:, varies]
-    sentences = []
-    for place, (way, _) in enumerate(outputs):
-        for earlier in range(place):
-            if np.array_equal(table[place], table[earlier]):
-                sentences.append(f"{way} as in: {outputs[earlier][0]}")
-                break
-    return sentences
+def _judged(
+    found: dict[str, list[Any]], unfitted: Any, data: Any, observe: Any, claim: Claim
+) -> tuple[list[str], list[str]]:
+    """Return sentences on equal outputs: on those that are no chance, and on the others."""
+    outputs = dict(zip(found, _as_keys(*found.values()), strict=True))
+    every = [output for some in outputs.values() for output in some]
+    if len(set(every)) == 1:
+        said = "all outputs of all fits are the same"
+        if _follows_a_row(unfitted, data, observe, claim):
+            return [f"{said}, and follow one row of the data without any noise"], []
+        return [], [f"{said}, so noise is missing, or decides nothing on such data"]
+    sentences = _equal_outputs(outputs)
+    if not sentences:
+        return [], []
+    more = [_fitted(clone(unfitted), data, observe) for _ in range(_REFERENCE)]
+    *tested, reference = _as_keys(*found.values(), more)
+    tested.append([output for some in tested for output in some])
+    chance = min(chance_of_arrangement(some, reference) for some in tested) * len(tested)
+    if chance <= CHANCE:
+        return sentences, []
+    return [], [f"{said}, as outputs with few values often are" for said in sentences]
 
 
-def _alike_classes(estimator: Any, data: Any) -> list[str]:
-    """Rows of `coef_` that agree on empty rows; two of two classes mirror each other by right."""
-    parallel = [None, 2] if hasattr(estimator, "n_jobs") else [None]
-    sentences = []
-    for n_jobs in parallel:
-        model = clone(estimator)
-        if n_jobs is not None:
-            model.set_params(n_jobs=n_jobs)
-        coef = getattr(call_fit(model, _emptied(data)), "coef_", None)
-        if coef is None or np.ndim(coef) != 2 or len(coef) < 3:
-            continue
-        scale = float(np.abs(coef).max())
-        pairs = [(i, j) for i in range(len(coef)) for j in range(i)]
-        alike = [p for p in pairs if np.abs(coef[p[0]] - coef[p[1]]).max() <= _RELATIVE * scale]
-        if alike and scale > 0:
-            told = "" if n_jobs is None else f" with n_jobs={n_jobs}"
-            sentences.append(f"{len(alike)} pairs of classes have the same noise{told}")
-    return sentences
+def _as_keys(*lists: list[Any]) -> list[list[bytes]]:
+    return [[(row + 0.0).tobytes() for row in table] for table in stacked(*lists)]
 
 
-def _emptied(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {
-            **data,
-            "X": data["X"] * 0 if not isinstance(data["X"], list) else _zeros(data["X"]),
-        }
-    X = data[0]
-    return (_zeros(X) if isinstance(X, list) else X * 0, *data[1:])
+def _equal_outputs(outputs: dict[str, list[bytes]]) -> list[str]:
+    """Say where outputs of an earlier way, or earlier ones of the same, came again."""
+    sentences: dict[str, None] = {}
+    seen: dict[bytes, str] = {}
+    for way, some in outputs.items():
+        for output in some:
+            if output in seen:
+                sentences[f"{way} as in: {seen[output]}"] = None
+            seen.setdefault(output, way)
+    return list(sentences)
 
 
-def _zeros(X: Any) -> NDArray[np.float64]:
-    return np.zeros(np.shape(X))
+def _follows_a_row(unfitted: Any, data: Any, observe: Any, claim: Claim) -> bool:
+    """Whether outputs repeat themselves on data sets with different ones that are neighbours."""
+    number = fits_to_exclude(claim)
+    if number is None:
+        return False
+    seen = set()
+    try:
+        for given in with_one_row(data, number):
+            twice = [_fitted(clone(unfitted), given, observe) for _ in range(2)]
+            (one,), (other,) = _as_keys(*([output] for output in twice))
+            if one != other or one in seen:
+                return False
+            seen.add(one)
+    except Exception:  # such rows are not what it takes: nothing is shown
+        return False
+    return True

@@ -7,7 +7,8 @@ times faster.
 
 An event is a threshold on a statistic, by default the log-likelihood ratio of the noise that the
 mechanism claims. The threshold comes from a simulation of that noise in floating point, before
-anything is sampled from the mechanism.
+anything is sampled from the mechanism. For a tilted objective it comes from releases that are not
+counted.
 """
 
 from collections.abc import Callable
@@ -23,17 +24,22 @@ from skdp.audit.counts import EventCounts
 from skdp.audit.events import Event
 from skdp.audit.fits import fresh
 from skdp.audit.lower_bound import EpsilonAudit
-from skdp.audit.replay import recorded
+from skdp.audit.replay import Trace, frozen_releases
+from skdp.audit.tilted_releases import TILTS, TiltRatio
 from skdp.mechanisms import GaussianMechanism, L2LaplaceMechanism, LaplaceMechanism
+from skdp.stability.objective_perturbation import RecordsToTilt
 
 __all__ = ["ReleaseAttack", "audit_release", "l2_ratio", "likelihood_attack", "values_of"]
 
 Array = NDArray[np.float64]
-Statistic = Callable[[Array, Array, Array], Array]
+Statistic = Callable[[Array, Any, Any], Array]
 #: For planning, where nothing can be shown at the error rate asked for.
 _LAX = 0.2
 _PILOT = 10_000
 _PILOT_SEED = 0
+#: Of releases that take a solver; their seed is nobody's choice for the ones that are counted.
+_TILTS_PILOT = 500
+_TILTS_SEED = 0x9E3779B97F4A7C15
 
 
 def l1_ratio(outputs: Array, first: Array, second: Array) -> Any:
@@ -83,7 +89,7 @@ class ReleaseAttack:
     ----------
     mechanism : Mechanism
         Of either fit.
-    first, second : ndarray of shape (size,)
+    first, second : ndarray of shape (size,), or RecordsToTilt
         The exact values a and b.
     statistic : callable
         Maps outputs of shape (draws, size), a and b to shape (draws,).
@@ -94,8 +100,8 @@ class ReleaseAttack:
     """
 
     mechanism: Any
-    first: Array
-    second: Array
+    first: Any
+    second: Any
     statistic: Statistic
     threshold: float
     error_rate: float
@@ -124,15 +130,87 @@ class ReleaseAttack:
 
 def values_of(
     estimator: Any, data: tuple[Any, ...], neighbour: tuple[Any, ...]
-) -> tuple[Any, Array, Array]:
-    """Return the mechanism and the flattened exact values of fits on two data sets."""
-    mechanism, first = recorded(estimator, data)
-    other, second = recorded(estimator, neighbour)
+) -> tuple[Any, Any, Any]:
+    """Return the mechanism and the exact values of fits on two data sets.
+
+    Flattened vectors, or objectives that are tilted.
+    """
+    (mechanism, first), (other, second) = (_released(estimator, d) for d in (data, neighbour))
     if other != mechanism:
         raise ValueError(f"The two data sets are released by {mechanism} and by {other}.")
+    if isinstance(first, RecordsToTilt):
+        return mechanism, first, second
     if not isinstance(first, np.ndarray):
         raise ValueError(f"{type(mechanism).__name__} does not release a vector of fixed length.")
     return mechanism, first.ravel(), second.ravel()
+
+
+def _released(estimator: Any, data: tuple[Any, ...]) -> tuple[Any, Any]:
+    trace = Trace()
+    with frozen_releases(trace):
+        estimator.fit(*data)
+    if len(trace.inputs) != 1:
+        raise ValueError(f"a fit makes {len(trace.inputs)} releases by mechanisms of skdp")
+    (mechanism,), (value,), (whole,) = trace.mechanisms, trace.inputs, trace.values
+    return mechanism, whole if isinstance(whole, RecordsToTilt) else value
+
+
+@final
+@dataclass(frozen=True)
+class _Pilot:
+    """Scores of simulated releases, from which an event is chosen."""
+
+    mechanism: Any
+    first: Any
+    second: Any
+    statistic: Statistic
+    scores: Array
+    scores_other: Array
+    slack: Any
+
+    @classmethod
+    def of(cls, estimator: Any, pair: Any, noise_share: float = 1.0) -> "_Pilot":
+        """Fit on either data set, and simulate."""
+        mechanism, first, second = values_of(estimator, *pair)
+        if type(mechanism) in TILTS:
+            return cls.tilted(mechanism, first, second)
+        statistic, simulation = _LAWS[type(mechanism)]
+        rng = RandomSource.from_seed(_PILOT_SEED).generator()
+        noise = simulation(rng, noise_share * mechanism.noise_scale, (_PILOT, mechanism.size))
+        scores, scores_other = (
+            statistic(value + noise, first, second) for value in (first, second)
+        )
+        # Laplace scores have an atom at either end, which rounding must not push across.
+        slack = 1e-6 * np.abs(statistic(first[None], first, second)[0])
+        return cls(mechanism, first, second, statistic, scores, scores_other, slack)
+
+    @classmethod
+    def tilted(cls, mechanism: Any, first: Any, second: Any) -> "_Pilot":
+        """There is no law of a minimiser to draw from: draw releases, which are not counted."""
+        statistic = TiltRatio(mechanism)
+        attack = ReleaseAttack(mechanism, first, second, statistic, 0.0, 0.5)
+        outputs = attack.sample(_TILTS_PILOT, _TILTS_SEED)
+        scores, scores_other = (statistic(some, first, second) for some in outputs)
+        return cls(mechanism, first, second, statistic, scores, scores_other, 0.0)
+
+    def attack(
+        self, draws: int, gain: Callable[[EventCounts], float], error_rate: float
+    ) -> ReleaseAttack:
+        """Choose the threshold for which `gain` is largest."""
+        candidates = np.quantile(self.scores, np.linspace(0.01, 0.99, 50)) - self.slack
+
+        def simulated(threshold: float) -> list[float]:
+            shares = [
+                float((s >= threshold).mean()) * draws for s in (self.scores, self.scores_other)
+            ]
+            return [
+                gain(EventCounts(shares[0], draws, shares[1], draws, rate))
+                for rate in (error_rate, _LAX)
+            ]
+
+        threshold = float(max(candidates, key=simulated))
+        fields = (self.mechanism, self.first, self.second, self.statistic)
+        return ReleaseAttack(*fields, threshold, error_rate)
 
 
 def likelihood_attack(
@@ -151,26 +229,9 @@ def likelihood_attack(
     gain : callable
         Maps `EventCounts` to what is to be shown, such as ``lambda counts: counts.epsilon()``.
     noise_share : float
-        Plan for this share of the mechanism's noise.
+        Plan for this share of the mechanism's noise; of tilts, for all of it.
     """
-    mechanism, first, second = values_of(estimator, *pair)
-    statistic, simulation = _LAWS[type(mechanism)]
-    rng = RandomSource.from_seed(_PILOT_SEED).generator()
-    noise = simulation(rng, noise_share * mechanism.noise_scale, (_PILOT, mechanism.size))
-    scores, scores_other = (statistic(value + noise, first, second) for value in (first, second))
-    # Laplace scores have an atom at either end, which rounding must not push across.
-    slack = 1e-6 * np.abs(statistic(first[None], first, second)[0])
-    candidates = np.quantile(scores, np.linspace(0.01, 0.99, 50)) - slack
-
-    def simulated(threshold: float) -> list[float]:
-        shares = [float((s >= threshold).mean()) * draws for s in (scores, scores_other)]
-        return [
-            gain(EventCounts(shares[0], draws, shares[1], draws, rate))
-            for rate in (error_rate, _LAX)
-        ]
-
-    threshold = float(max(candidates, key=simulated))
-    return ReleaseAttack(mechanism, first, second, statistic, threshold, error_rate)
+    return _Pilot.of(estimator, pair, noise_share).attack(draws, gain, error_rate)
 
 
 def audit_release(
@@ -192,7 +253,8 @@ def audit_release(
     Parameters
     ----------
     estimator : estimator of skdp
-        Which releases once, by a Laplace, L2-Laplace or Gaussian mechanism.
+        Which releases once: by a Laplace, L2-Laplace or Gaussian mechanism, or as the minimiser of
+        a tilted objective, where a release is a fit of the solver.
     data, neighbour : tuple
         Arguments of `fit` for neighbouring data sets.
     n_draws : int, default=10000
@@ -200,7 +262,7 @@ def audit_release(
     epsilon, delta : float, default=None
         What is claimed; None reads the parameters of the estimator.
     distance : int, default=1
-        How many neighbours apart the data sets are; the claim is extended accordingly.
+        How many neighbours apart the data sets are; what is shown is of one record.
     confidence : float, default=0.95
         In (0, 1).
     random_state : int, default=None
@@ -226,24 +288,22 @@ def audit_release(
     >>> 2.4 < audit.gaussian_epsilon < 3.0
     True
     """
-    claim = Claim.of(estimator, epsilon, delta).at_distance(distance)
+    claim = Claim.of(estimator, epsilon, delta)
+    claim.at_distance(distance)  # which refuses what is no distance
     try:
-        plans = [
-            likelihood_attack(
-                fresh(estimator),
-                (data, neighbour),
-                draws=n_draws,
-                gain=gain,
-                error_rate=1 - confidence,
-            )
-            for gain in (lambda counts: counts.epsilon(claim.delta), lambda counts: counts.mu())
-        ]
+        pilot = _Pilot.of(fresh(estimator), (data, neighbour))
     except KeyError as error:
         raise ValueError(f"No statistic is known for {error.args[0].__name__}.") from error
     except ValueError as error:
         raise ValueError(f"{type(estimator).__name__} has not one release: {error}") from error
+    gains: list[Callable[[EventCounts], float]] = [
+        lambda counts: counts.epsilon(claim.delta, distance)
+    ]
+    if claim.delta > 0 and not isinstance(pilot.first, RecordsToTilt):
+        gains.append(lambda counts: counts.mu())
+    plans = [pilot.attack(n_draws, gain, 1 - confidence) for gain in gains]
     outputs = plans[0].sample(n_draws, random_state)
-    counts, gaussian = (plan.counts(*outputs) for plan in plans)
+    counts, *gaussian = (plan.counts(*outputs) for plan in plans)
     score = _Score(plans[0])
     event = Event(score, plans[0].threshold, "likelihood ratio of the noise claimed")
     scores, scores_other = (score(some) for some in outputs)
@@ -251,7 +311,7 @@ def audit_release(
         claim,
         counts,
         event,
-        gaussian if claim.delta > 0 else None,
+        gaussian[0] if gaussian else None,
         n_draws,
         confidence,
         scores,

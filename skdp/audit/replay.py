@@ -43,6 +43,7 @@ class Trace:
     mechanisms: list[Any] = field(default_factory=list)
     inputs: list[Any] = field(default_factory=list)
     outputs: list[Any] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
     spent: list[Any] = field(default_factory=list)
     warnings: list[Any] = field(default_factory=list)
     error: tuple[type, str] | None = None
@@ -77,6 +78,7 @@ def frozen_releases(trace: Trace, outputs: list[Any] | None = None) -> Iterator[
         place = len(trace.inputs)
         trace.mechanisms.append(self)
         given = original(self, value, rng) if outputs is None else outputs[place]
+        trace.values.append(value)
         trace.inputs.append(_dense(value, given))
         trace.outputs.append(copy.deepcopy(given))
         return copy.deepcopy(given)
@@ -107,8 +109,9 @@ def recorded(estimator: Any, data: tuple[Any, ...]) -> tuple[Any, NDArray[np.flo
     trace = Trace()
     with frozen_releases(trace):
         estimator.fit(*data)
-    (mechanism,), (value,) = trace.mechanisms, trace.inputs
-    return mechanism, value
+    if len(trace.inputs) != 1:
+        raise ValueError(f"a fit makes {len(trace.inputs)} releases by mechanisms of skdp")
+    return trace.mechanisms[0], trace.inputs[0]
 
 
 def fit_trace(estimator: Any, data: tuple[Any, ...], outputs: list[Any] | None = None) -> Trace:
@@ -263,6 +266,11 @@ def record_and_replay(
     ReplayAudit
         What differs: inputs beyond their sensitivity, attributes, warnings, errors, spending.
 
+    Raises
+    ------
+    ValueError
+        If the estimator releases nothing by a mechanism of skdp.
+
     References
     ----------
     Cebere et al. (2026), Re:cord-play.
@@ -277,4 +285,10 @@ def record_and_replay(
     ()
     """
     found = violations(estimator, data, neighbour)
-    return ReplayAudit(tuple(found), len(fit_trace(estimator, data).inputs))
+    trace = fit_trace(estimator, data)
+    if not trace.inputs and trace.error is None:
+        raise ValueError(
+            f"{type(estimator).__name__} releases nothing by a mechanism of skdp, so its noise "
+            "cannot be frozen. audit_attributes is for other estimators."
+        )
+    return ReplayAudit(tuple(found), len(trace.inputs))

@@ -208,10 +208,17 @@ def secret_sharer(
     """
     if len(canaries) == 0 or len(references) == 0:
         raise ValueError("canaries and references must not be empty.")
-    planted, others = (np.asarray(score(some), dtype=float) for some in (canaries, references))
+    planted, others = (_scored(score, some) for some in (canaries, references))
     others = np.sort(others)
     # Ties are broken at random: ranks are then uniform for what remembers nothing, in any scale.
     below = np.searchsorted(others, planted, side="left")
     up_to = np.searchsorted(others, planted, side="right")
     law = RandomSource.for_state(random_state).generator()
     return SecretSharerAudit(1 + law.integers(below, up_to + 1), len(others), confidence)
+
+
+def _scored(score: Callable[[Sequence[Phrase]], Any], phrases: Sequence[Phrase]) -> Any:
+    found = np.asarray(score(phrases), dtype=float)
+    if found.shape != (len(phrases),) or np.isnan(found).any():
+        raise ValueError("score must return a number for each of the phrases, and no NaN.")
+    return found

@@ -1,10 +1,11 @@
 """All worst-case pairs of an estimator at once, with a bound that holds for the best of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 from skdp.audit.canaries import NeighbouringPair, worst_case_neighbours
 from skdp.audit.claims import Claim
+from skdp.audit.fits import NoFitError
 from skdp.audit.lower_bound import EpsilonAudit, audit_epsilon
 
 __all__ = ["WorstCaseAudit", "audit_worst_cases"]
@@ -23,24 +24,29 @@ class WorstCaseAudit:
         Of pairs that are no neighbours, where more than the claim must be shown.
     confidence : float
         Of all statements together.
+    failed : dict of str to str
+        By name of the pair, what was raised by all fits on either data set, of which nothing is
+        shown then.
     """
 
     audits: dict[str, EpsilonAudit]
     controls: dict[str, EpsilonAudit]
     confidence: float
+    failed: dict[str, str] = field(default_factory=dict)
 
     @property
     def best(self) -> str:
-        """Name of the pair that showed the largest share of what is claimed of it."""
-        return max(self.audits, key=self._shown)
+        """Name of the pair that showed the largest epsilon of one record; accused ones first."""
+
+        def shown(name: str) -> tuple[bool, float]:
+            return self.audits[name].accuses, self.audits[name].epsilon
+
+        return max(self.audits, key=shown)
 
     @property
     def epsilon(self) -> float:
-        """The largest epsilon that was shown of one record, at any pair.
-
-        What is shown of data sets two records apart is divided by two.
-        """
-        return max(map(self._shown, self.audits))
+        """The largest epsilon that was shown of one record, at any pair."""
+        return max(audit.epsilon for audit in self.audits.values())
 
     @property
     def accuses(self) -> bool:
@@ -58,6 +64,8 @@ class WorstCaseAudit:
         """Say what was found."""
         words = f'Of {len(self.audits)} pairs, "{self.best}" shows most. '
         words += self.audits[self.best].sentence()
+        for name, error in self.failed.items():
+            words += f' All fits of "{name}" raised: {error}.'
         if self.has_power is None:
             return words
         if self.has_power:
@@ -68,10 +76,6 @@ class WorstCaseAudit:
         """Draw the scores of the best pair; return the matplotlib axes."""
         return self.audits[self.best].plot(ax)
 
-    def _shown(self, name: str) -> float:
-        audit = self.audits[name]
-        return audit.epsilon / audit.distance
-
     def __str__(self) -> str:
         return self.sentence()
 
@@ -80,6 +84,7 @@ def audit_worst_cases(
     estimator: Any,
     pairs: list[NeighbouringPair] | None = None,
     *,
+    relation: Any = None,
     n_fits: int = 500,
     controls: bool = True,
     epsilon: float | None = None,
@@ -97,6 +102,8 @@ def audit_worst_cases(
         As for `audit_epsilon`.
     pairs : list of NeighbouringPair, default=None
         None takes those of `worst_case_neighbours`.
+    relation : Neighbours or str, default=None
+        What neighbours are, for these; None reads it.
     n_fits : int, default=500
         Fits on either data set of a pair.
     controls : bool, default=True
@@ -109,6 +116,11 @@ def audit_worst_cases(
     WorstCaseAudit
         All results, and the best.
 
+    Raises
+    ------
+    RuntimeError
+        If no fit on any of the data sets succeeded; from what the last one raised.
+
     Examples
     --------
     >>> from skdp.audit import audit_worst_cases
@@ -117,24 +129,30 @@ def audit_worst_cases(
     >>> audit_worst_cases(model, n_fits=30, controls=False).accuses
     False
     """
-    pairs = worst_case_neighbours(estimator) if pairs is None else pairs
+    if pairs is None:
+        pairs = worst_case_neighbours(estimator, relation=relation)
     options: dict[str, Any] = {
         "n_fits": n_fits, "epsilon": epsilon, "delta": delta, "n_jobs": n_jobs,
         "random_state": random_state, "progress": progress,
     }  # fmt: skip
-    audits = {
-        pair.name: audit_epsilon(
-            estimator,
-            pair.data,
-            pair.neighbour,
-            event=pair.event,
-            release=pair.release,
-            distance=pair.distance,
-            confidence=1 - (1 - confidence) / len(pairs),
-            **options,
-        )
-        for pair in pairs
-    }
+    audits: dict[str, EpsilonAudit] = {}
+    failed: dict[str, str] = {}
+    for pair in pairs:
+        try:
+            audits[pair.name] = audit_epsilon(
+                estimator,
+                pair.data,
+                pair.neighbour,
+                event=pair.event,
+                release=pair.release,
+                distance=pair.distance,
+                confidence=1 - (1 - confidence) / len(pairs),
+                **options,
+            )
+        except NoFitError as error:
+            failed[pair.name] = str(error.__cause__)
+            if len(failed) == len(pairs):
+                raise
     found: dict[str, EpsilonAudit] = {}
     if controls and Claim.of(estimator, epsilon, delta).epsilon is not None:
         found = {
@@ -142,6 +160,6 @@ def audit_worst_cases(
                 estimator, pair.data, pair.far, confidence=confidence, **options
             )
             for pair in pairs
-            if pair.far is not None
+            if pair.far is not None and pair.name in audits
         }
-    return WorstCaseAudit(audits, found, confidence)
+    return WorstCaseAudit(audits, found, confidence, failed)

@@ -65,7 +65,7 @@ class KeyedCounts:
 @final
 @dataclass(frozen=True)
 class StableHistogram(Mechanism[KeyedCounts]):
-    r"""{(k, c_k + N_k) : c_k > 0 or k declared, c_k + N_k >= T}, N_k normal of one sigma.
+    r"""{(k, c_k + N_k) : k declared or (c_k > 0 in a hidden column), c_k + N_k >= T}, N_k normal.
 
     Guarantees
     ----------
@@ -75,16 +75,18 @@ class StableHistogram(Mechanism[KeyedCounts]):
 
     The noisy counts of categories that occur in both of two neighbouring data sets, or are
     declared, are a Gaussian release, of which the rest is post-processing. The others are in the
-    data of one record alone, at most one in each of the m columns that are `n_hidden`, with a count
-    of 1. Let
+    data of one record alone, at most one in each of the m columns that are `hidden`, with a count
+    of 1. A category that is not declared, of a column that is not hidden, is never released. Let
 
     .. math:: \delta_\mathrm{rare} = 1 - P[1 + N < T]^m .
 
-    Given that none of them reaches T, which is so with a probability of at least
-    1 - delta_rare on either side, the outputs on the two data sets are a pair of Gaussian releases;
-    so all together, also composed with other releases, has the curve of the Gaussian release plus
-    delta_rare (Korolova, Kenthapadi, Mishra and Ntoulas 2009, for Laplace noise; Wilkins, Kifer,
-    Zhang and Karrer 2024, section 3, for Gaussian noise and m columns jointly).
+    Given that none of them reaches T, which is so with probabilities a and b of at least
+    1 - delta_rare on the two data sets, the outputs are a pair of Gaussian releases G and G'. For
+    every set of outputs 1 - a + a G - e^epsilon b G' is at most
+    max(1 - a, 1 - b) + min(a, b) delta(epsilon), delta being the Gaussian curve; so all
+    together, also composed with other releases, has that curve plus delta_rare (Korolova,
+    Kenthapadi, Mishra and Ntoulas 2009, for Laplace noise; Wilkins, Kifer, Zhang and Karrer 2024,
+    section 3, for Gaussian noise and m columns jointly).
 
     The noise is a normal number rounded to a grid of which counts are multiples.
 
@@ -98,8 +100,8 @@ class StableHistogram(Mechanism[KeyedCounts]):
         The sigma, in records.
     threshold : float
         The T.
-    n_hidden : int
-        The m: number of columns whose categories are not declared.
+    hidden : tuple of int
+        The m columns whose categories are not declared.
     declared : tuple of (column, category)
         Keys of the other columns.
 
@@ -118,11 +120,13 @@ class StableHistogram(Mechanism[KeyedCounts]):
     required_norm: ClassVar[Norm] = "l2"
     noise_std: float
     threshold: float
-    n_hidden: int
+    hidden: tuple[int, ...]
     declared: tuple[Key, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if len(set(self.hidden)) < len(self.hidden):
+            raise ValueError(f"hidden must be different columns, got {self.hidden!r}.")
         if self._noise.grid > 1:
             raise ValueError("epsilon and delta are too small to count records. Raise them.")
 
@@ -133,12 +137,16 @@ class StableHistogram(Mechanism[KeyedCounts]):
         budget: PrivacyBudget,
         *,
         n_columns: int,
-        n_hidden: int | None = None,
         declared: tuple[Key, ...] = (),
         least: float = 0.0,
     ) -> Self:
-        """Return the histogram of least noise that keeps the budget, T being `least` or more."""
-        n_hidden = n_columns if n_hidden is None else n_hidden
+        """Return the histogram of least noise that keeps the budget, T being `least` or more.
+
+        The columns are 0, ..., `n_columns` - 1; those without a declared key are hidden.
+        """
+        known = {column for column, _ in declared}
+        hidden = tuple(column for column in range(n_columns) if column not in known)
+        n_hidden = len(hidden)
         moved = n_columns * (2 if neighbours is Neighbours.REPLACE_ONE else 1)
         rare = _SHARE_OF_RARE * budget.delta if n_hidden else 0.0
         epsilon = min(budget.epsilon, EPSILON_CAP)
@@ -147,7 +155,7 @@ class StableHistogram(Mechanism[KeyedCounts]):
         bound = Sensitivity(math.sqrt(moved) * (1 + 2.0**-50), "l2", neighbours)
         noise_std = bound.value / mu * (1 + 2.0**-48)
         reached = _threshold(noise_std, rare, n_hidden) if n_hidden else 0.0
-        return cls(bound, moved, noise_std, max(reached, least), n_hidden, declared)
+        return cls(bound, moved, noise_std, max(reached, least), hidden, declared)
 
     @property
     def noise_scale(self) -> float:
@@ -157,12 +165,12 @@ class StableHistogram(Mechanism[KeyedCounts]):
     @property
     def delta_rare(self) -> float:
         """Probability that some category of one record alone shows, rounded upwards."""
-        if not self.n_hidden:
+        if not self.hidden:
             return 0.0
         noise = self._noise
         beyond = (1 - self.threshold) / noise.grid + 1
         one = min(float(ndtr(beyond / noise.width)) * _ROUNDED_UP + TOTAL_VARIATION, _LARGEST)
-        return min(-math.expm1(self.n_hidden * math.log1p(-one)) * _ROUNDED_UP, _LARGEST)
+        return min(-math.expm1(len(self.hidden) * math.log1p(-one)) * _ROUNDED_UP, _LARGEST)
 
     @property
     def event(self) -> "DpEvent":
@@ -190,13 +198,21 @@ class StableHistogram(Mechanism[KeyedCounts]):
     ) -> KeyedCounts:
         if not isinstance(value, KeyedCounts):
             raise TypeError("StableHistogram needs KeyedCounts.")
-        keys = KeyedCounts({**dict.fromkeys(self.declared, 0.0), **value.counts}).keys
+        keys = self._keys(value)
         if not keys:
             return KeyedCounts({})
         integers = self._noise.on_grid(value.at(keys)) + self._noise.integers(len(keys), rng)
         noisy = self._noise.off_grid(integers)
         above = np.flatnonzero(noisy >= self.threshold)
         return KeyedCounts({keys[i]: float(noisy[i]) for i in above})
+
+    def _keys(self, value: KeyedCounts) -> tuple[Key, ...]:
+        """Return the keys that get noise: others would show without being paid for."""
+        hidden = set(self.hidden)
+        occurring = {
+            key: count for key, count in value.counts.items() if key[0] in hidden and count > 0
+        }
+        return KeyedCounts({**dict.fromkeys(self.declared, 0.0), **occurring}).keys
 
 
 def _threshold(noise_std: float, delta_rare: float, n_hidden: int) -> float:

@@ -187,7 +187,6 @@ class PrivateOneHotEncoder(TransformerMixin, PrivateEstimator):
             Neighbours(self.neighbours),
             self._budget(),
             n_columns=len(known),
-            n_hidden=sum(own is None for own in known),
             declared=tuple((place, c) for place, own in enumerate(known) for c in own or ()),
             least=0.0 if self.min_frequency is None else self._number("min_frequency"),
         )

@@ -5,7 +5,9 @@ import pytest
 from scipy import sparse
 from scipy.stats import binom
 
+from skdp._random import RandomSource
 from skdp.audit import audit_one_run, epsilon_of_guesses, guessing_p_value
+from skdp.decomposition import PrivatePCA
 from skdp.linear_model import PrivateElasticNetClassifier, PrivateRidge
 from tests.support.toy_models import CoinFlips
 
@@ -89,7 +91,94 @@ class TestFits:
         assert not found.accuses
         assert found.plot() is not None
 
-    @pytest.mark.parametrize("bad", [{"n_canaries": 0}, {"coins": "tails"}])
+    @pytest.mark.parametrize(
+        ("relation", "intercept", "coins", "kind", "distance"),
+        [
+            ("replace-one", True, "auto", "label", 1),
+            ("replace-one", True, "null", "null", 1),
+            ("add-or-remove-one", True, "auto", "membership", 1),
+            ("add-or-remove-one", True, "label", "label", 2),
+            ("add-or-remove-one", False, "null", "null", 2),
+            ("zero-out", True, "auto", "label", 2),
+            ("zero-out", True, "null", "null", 2),
+            ("zero-out", False, "auto", "null", 1),
+            ("zero-out", False, "label", "label", 2),
+        ],
+    )
+    def test_a_coin_counts_as_so_many_records_of_the_relation(
+        self, relation, intercept, coins, kind, distance
+    ):
+        model = PrivateRidge(neighbours=relation, fit_intercept=intercept, epsilon=4.0)
+        given = {"coins": coins, "n_canaries": 40, "random_state": 0, "confidence": 1 - 1e-6}
+        found = audit_one_run(model, self.X, self.y, **given)
+        assert (found.kind, found.distance) == (kind, distance)
+        assert not found.accuses
+        assert ("whose coins change 2 records" in found.sentence()) is (distance == 2)
+
+    @pytest.mark.parametrize("relation", ["replace-one", "zero-out"])
+    def test_who_is_there_is_no_secret_where_the_number_of_rows_is_public(self, relation):
+        """A model that publishes it keeps its promise, so a coin about it proves nothing."""
+        with pytest.raises(ValueError, match="number of rows"):
+            audit_one_run(PrivateRidge(neighbours=relation), self.X, self.y, coins="membership")
+
+    def test_the_relation_of_other_libraries_can_be_said(self):
+        given = {"coins": "membership", "relation": "add-or-remove-one", "random_state": 0}
+        found = audit_one_run(CoinFlips(2.0), self.X, self.y, n_canaries=40, **given)
+        assert found.kind == "membership"
+        assert found.coins.any()
+
+    def test_a_canary_that_is_nulled_is_a_row_of_zeros(self):
+        """Half of the answers are its label, the others are nothing at all."""
+        given = {"n_canaries": 30, "coins": "null", "random_state": 0}
+        found = audit_one_run(CoinFlips(50.0), self.X, self.y, **given)
+        assert np.array_equal(found.scores, found.coins.astype(float))
+        model = PrivateElasticNetClassifier()
+        dense, rows = (
+            audit_one_run(model, container(self.X), self.y, **given)
+            for container in (np.asarray, sparse.csr_array)
+        )
+        assert dense.scores == pytest.approx(rows.scores)
+
+    def test_coins_are_not_those_that_make_the_noise(self):
+        """Were they of one stream, a guess would be right by the audit's own doing."""
+
+        class SameStream(CoinFlips):
+            def fit(self, X, y):
+                super().fit(X, y)
+                source = RandomSource.from_seed(self.random_state)
+                told = source.generator().random(X.shape[1] - 2) < 0.5
+                self.coef_ = np.concatenate([np.zeros(2), 2.0 * told - 1])[None]
+                return self
+
+        found = audit_one_run(SameStream(), self.X, self.y, n_canaries=300, random_state=0)
+        assert found.epsilon < 0.5
+
+    def test_a_positive_class_of_either_side_is_answered_for(self):
+        class Turned(CoinFlips):
+            def fit(self, X, y):
+                super().fit(X, y)
+                self.classes_, self.coef_ = np.array([1, 0]), -self.coef_
+                return self
+
+        given = {"n_canaries": 400, "random_state": 1}
+        shown = [audit_one_run(m, self.X, self.y, **given) for m in (CoinFlips(3.0), Turned(3.0))]
+        assert shown[0].epsilon == shown[1].epsilon > 1
+
+    @pytest.mark.parametrize("delta", [0.0, 1e-4])
+    def test_bounds_of_one_record_hold_for_coins_of_two(self, delta):
+        found = epsilon_of_guesses(300, 120, 115, delta=delta, distance=2)
+        total = delta * (1 + np.exp(found))
+        assert guessing_p_value(300, 120, 115, 2 * found, total) == pytest.approx(0.05, abs=1e-4)
+
+    def test_what_answers_no_questions_is_refused(self):
+        with pytest.raises(ValueError, match="classifier or a regressor"):
+            audit_one_run(PrivatePCA(), self.X, self.y)
+        with pytest.raises(ValueError, match="two classes"):
+            audit_one_run(CoinFlips(), self.X, np.zeros(20))
+
+    @pytest.mark.parametrize(
+        "bad", [{"n_canaries": 0}, {"coins": "tails"}, {"relation": "friends"}]
+    )
     def test_arguments_out_of_range_are_refused(self, bad):
-        with pytest.raises(ValueError, match=next(iter(bad))):
+        with pytest.raises(ValueError, match=str(next(iter(bad.values())))):
             audit_one_run(CoinFlips(), self.X, self.y, **bad)

@@ -1,18 +1,24 @@
 """Bits, generators, attributes and the command: what leaks beside the law of the noise."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
 from skdp._random import RandomSource
 from skdp.audit import (
+    Claim,
     audit_attributes,
     audit_floating_point,
     audit_randomness,
     record_and_replay,
     worst_case_neighbours,
 )
+from skdp.audit.repeats import chance_of_arrangement, fits_to_exclude, with_one_row
 from skdp.cli import main
 from skdp.linear_model import PrivateElasticNetClassifier, PrivateRidge, SparseDPSGDClassifier
 from tests.support.toy_models import NoisyMean
@@ -60,6 +66,27 @@ class TestBits:
         assert not found.accuses
         assert found.grids == (1.0,)
 
+    def test_a_noisy_choice_of_doubles_repeats_itself_by_right_and_a_short_seed_does_not(self):
+        class Choice(NoisyMean):
+            n_seeds = None
+
+            def fit(self, X, y=None):
+                law = np.random.default_rng(self.random_state)
+                chosen = law.choice([0.1, 0.7, 0.9])
+                if self.n_seeds is not None:
+                    chosen = np.random.default_rng(law.integers(self.n_seeds)).laplace()
+                self.coef_ = np.array([chosen])
+                return self
+
+        class ShortSeed(Choice):
+            n_seeds = 2**14
+
+        found = audit_floating_point(Choice(), ZERO, SEVEN, n_fits=100, random_state=0)
+        assert not found.accuses
+        found = audit_floating_point(ShortSeed(), ZERO, SEVEN, n_fits=800, random_state=0)
+        assert found.n_repeated > 0
+        assert found.accuses
+
     def test_repeated_and_infinite_outputs_are_counted(self):
         class Stuck(NoisyMean):
             def fit(self, X, y=None):
@@ -89,6 +116,40 @@ class SameForAll(BaseEstimator):
         return self
 
 
+class NoisyLabel(BaseEstimator):
+    """Randomised response on whether a row has a number: one output of two."""
+
+    def __init__(self, epsilon=1.0, random_state=None):
+        self.epsilon, self.random_state = epsilon, random_state
+
+    def fit(self, X, y=None):
+        law = np.random.default_rng(self.random_state)
+        told = bool(np.any(X)) != (law.random() < 1 / (1 + np.exp(self.epsilon)))
+        self.winner_ = float(told) * 0.3
+        # The same bit over and over: many columns are not many values.
+        self.support_ = np.resize([told, not told], 40)
+        return self
+
+
+class Thresholded(BaseEstimator):
+    """Noise for each class, most of which a threshold empties."""
+
+    def __init__(self, most=1.0):
+        self.most = most
+
+    def fit(self, X, y=None):
+        noise = np.random.default_rng().laplace(size=(3, 2))
+        self.coef_ = np.where(np.abs(noise) > self.most, noise, 0.0)
+        return self
+
+
+class Plain:
+    """No estimator of scikit-learn."""
+
+    def fit(self, X, y=None):
+        self.weight = np.random.default_rng().laplace(size=2)
+
+
 class TestGenerators:
     """The same noise never appears twice."""
 
@@ -97,19 +158,93 @@ class TestGenerators:
     )
     def test_ours_never_repeat_themselves(self, model):
         found = audit_randomness(model, ZERO, n_fits=2)
-        assert found.repeated == ()
+        assert found.repeated == found.unclear == ()
         assert {"pickled", "in two processes"} <= set(found.n_fits)
 
+    def test_rows_of_text_can_be_audited(self):
+        found = audit_randomness(Plain(), (np.array([["a"], ["b"]]), [0, 1]), n_fits=2)
+        assert not found.accuses
+
+    def test_classes_without_parameters_can_be_audited(self):
+        found = audit_randomness(Plain(), ZERO, n_fits=2)
+        assert found.repeated == found.unclear == ()
+        assert "in two processes" in found.n_fits
+
     def test_a_generator_that_is_shared_with_children_is_found_out(self):
-        assert any(
-            "forked" in words for words in audit_randomness(Cached(), ZERO, n_fits=2).repeated
-        )
+        """Each child draws what the parent draws next, which is among the fits compared with."""
+        found = audit_randomness(Cached(), ZERO)
+        assert any("forked" in words for words in found.repeated)
+        assert not audit_randomness(Cached(), ZERO, n_fits=2).repeated  # too few to be sure
 
     def test_noise_shared_by_classes_is_found_out(self):
         assert "classes" in audit_randomness(SameForAll(), ZERO, n_fits=2).sentence()
 
+    @pytest.mark.parametrize("most", [1.0, 50.0])
+    def test_classes_that_a_threshold_empties_are_no_fault(self, most):
+        assert not audit_randomness(Thresholded(most), ZERO, n_fits=2).accuses
+
     def test_no_noise_at_all_is_found_out(self):
-        assert audit_randomness(LinearRegression(), SEVEN, n_fits=2).accuses
+        found = audit_randomness(LinearRegression(), SEVEN, n_fits=2)
+        assert found.accuses
+        assert "without any noise" in found.sentence()
+
+    @pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
+    def test_equal_outputs_of_noise_with_few_values_are_no_fault(self, epsilon):
+        found = audit_randomness(NoisyLabel(epsilon), SEVEN)
+        assert not found.accuses
+        assert "cannot tell" in found.sentence()
+
+    def test_a_number_of_fits_out_of_range_is_refused(self):
+        with pytest.raises(ValueError, match="n_fits"):
+            audit_randomness(MODEL, ZERO, n_fits=1)
+
+
+class TestRepeats:
+    """What equal outputs are worth, against brute force."""
+
+    @pytest.mark.parametrize("tested", ["aab", "aabb", "abc", "aaa", "xxa", "xya"])
+    @pytest.mark.parametrize("reference", ["xyz", "xxz"])
+    def test_the_chance_is_the_share_of_arrangements(self, tested, reference):
+        outputs, m = [*tested, *reference], len(tested)
+        equal = [outputs.count(output) > 1 for output in outputs]
+        as_many = [
+            sum(equal[place] for place in places) >= sum(equal[:m])
+            for places in itertools.combinations(range(len(outputs)), m)
+        ]
+        found = chance_of_arrangement(list(tested), list(reference))
+        assert found == pytest.approx(np.mean(as_many))
+
+    def test_honest_noise_of_few_values_is_accused_as_rarely_as_is_stated(self):
+        """8,000 audits in which 1 in 100 would be accused: P(more than 130 of them) < 1e-6."""
+        law = np.random.default_rng(0)
+        chances = [
+            chance_of_arrangement(list(law.integers(n, size=4)), list(law.integers(n, size=12)))
+            for n in (20, 60, 200, 2000)
+            for _ in range(2000)
+        ]
+        assert (np.array(chances) <= 0.01).sum() <= 130
+
+    @pytest.mark.parametrize("claim", [Claim(1.0, 0.0), Claim(0.1, 1e-6), Claim(None, 0.0)])
+    def test_so_many_data_sets_of_neighbours_exclude_a_claim(self, claim):
+        """The likeliest of all is output i on data set i, with e^(2 e)/(K - 1 + e^(2 e)) each."""
+        number = fits_to_exclude(claim)
+        factor = np.exp(2 * (claim.epsilon or 1.0))
+        own = factor / (number - 1 + factor)
+        assert number * math.log(own**2) <= math.log(1e-6)
+        assert fits_to_exclude(Claim(30.0, 0.0)) is None
+        assert fits_to_exclude(Claim(1.0, 0.5)) is None
+
+    def test_rows_of_any_container_change_in_one_place(self):
+        for X in (ONE_ROW, ONE_ROW.tolist(), sparse.csr_array(ONE_ROW)):
+            for given in ((X, [0, 1]), {"X": X, "y": [0, 1]}):
+                made = list(with_one_row(given, 3))
+                tables = [m["X"] if isinstance(m, dict) else m[0] for m in made]
+                dense = [t.toarray() if sparse.issparse(t) else t for t in tables]
+                assert len({tuple(t[0]) for t in dense}) == 3
+                assert all(np.array_equal(t[1:], ONE_ROW[1:]) for t in dense)
+
+
+ONE_ROW = np.array([[3.0, 0.0], [1.0, 2.0]])
 
 
 class CountsLabels(NoisyMean):
@@ -178,6 +313,7 @@ class TestCommand:
     def test_it_accuses_a_model_without_noise_by_its_exit_code(self, capsys, tmp_path):
         figure = tmp_path / "best.png"
         given = ["--epsilon", "1", "--fits", "40", "--seed", "0", "--figure", str(figure)]
+        given += ["--checks", "epsilon", "attributes"]
         assert main(["audit", "sklearn.linear_model.LinearRegression", *given]) == 3
         assert "FALSE" in capsys.readouterr().out
         assert figure.stat().st_size > 0

@@ -11,6 +11,8 @@ import pytest
 from skdp.audit import (
     Claim,
     Event,
+    EventCounts,
+    NeighbouringPair,
     audit_epsilon,
     audit_release,
     audit_worst_cases,
@@ -70,10 +72,19 @@ class TestHonest:
         found = audit(NoisyMean(), (X, Y), (X, Y), n_fits=600)
         assert found.epsilon == 0
 
-    def test_two_records_are_held_against_twice_the_epsilon(self):
-        assert audit(NoisyMean(), n_fits=40, distance=2).claim == Claim(2.0, 0.0)
-        twice = Claim(1.0, 1e-6).at_distance(2)
-        assert twice.delta == pytest.approx(1e-6 * (1 + math.e))
+    def test_two_records_show_half_as_much_of_one(self):
+        once, twice = (audit(NoisyMean(), n_fits=600, distance=distance) for distance in (1, 2))
+        assert twice.claim == once.claim
+        assert twice.epsilon == once.epsilon / 2 > 0.2
+        assert "2 records apart" in twice.sentence()
+        claim = Claim(1.0, 1e-6).at_distance(2)
+        assert (claim.epsilon, claim.delta) == (2.0, pytest.approx(1e-6 * (1 + math.e)))
+        assert Claim(800.0, 0.0).at_distance(3) == Claim(2400.0, 0.0)
+
+    @pytest.mark.parametrize("distance", [0, -1])
+    def test_what_is_no_distance_is_refused(self, distance):
+        with pytest.raises(ValueError, match="distance"):
+            audit(NoisyMean(), n_fits=20, distance=distance)
 
     def test_the_bound_is_above_the_truth_no_more_often_than_stated(self):
         """400 audits of Laplace noise at confidence 0.8; P(more than 120 fail) < 1e-6."""
@@ -84,6 +95,53 @@ class TestHonest:
             shown.append(audit_outputs(*pair, Claim(1.0, 0.0), event=event, confidence=0.8))
         assert sum(found.epsilon > 1 for found in shown) <= 120
         assert any(found.epsilon > 0.8 for found in shown)
+
+
+class TestGroups:
+    """What data sets several records apart show of one record."""
+
+    SOME = EventCounts(700, 1000, 100, 1000, error_rate=0.05)
+
+    @pytest.mark.parametrize("distance", [2, 3])
+    @pytest.mark.parametrize("delta", [0.0, 1e-6, 0.05, 0.2])
+    def test_it_is_the_least_epsilon_whose_group_bound_allows_what_was_counted(
+        self, distance, delta
+    ):
+        p, q = self.SOME.probability, self.SOME.other_probability
+        grid = np.linspace(0, 2, 20_001)
+        factor = np.exp(distance * grid)
+        total = delta * sum(np.exp(i * grid) for i in range(distance))
+        allows = (p <= factor * q + total) & (1 - q <= factor * (1 - p) + total)
+        found = self.SOME.epsilon(delta, distance)
+        assert found == pytest.approx(grid[allows].min(), abs=2e-4)
+        # Division is right without delta, and too much with one.
+        assert found <= self.SOME.epsilon(delta) / distance
+        assert (found < self.SOME.epsilon(delta) / distance - 1e-3) is (delta >= 0.05)
+
+    def test_delta_of_one_record_is_what_the_group_bound_multiplies(self):
+        shown = self.SOME.delta(0.4)
+        assert self.SOME.delta(0.2, 2) == pytest.approx(shown / (1 + np.exp(0.2)))
+
+    @pytest.mark.parametrize("claimed", [None, 1.0])
+    def test_leaks_of_two_records_are_not_held_against_one(self, claimed):
+        """Each of two records is shown with probability delta: nothing but delta was lost."""
+        delta, n, rng = 0.1, 100_000, np.random.default_rng(0)
+        shown = (rng.random((n, 2)) < delta).sum(axis=1)[:, None].astype(float)
+        event = Event(lambda outputs: outputs[:, 0], 1.0)
+        given = {"event": event, "confidence": 1 - 1e-6, "distance": 2}
+        found = audit_outputs(shown, np.zeros((n, 1)), Claim(claimed, delta), **given)
+        assert found.epsilon == 0
+        assert not found.accuses
+        assert found.counts.epsilon(delta) / 2 > 2  # what division would say of one record
+
+    def test_a_pair_two_records_apart_is_best_by_what_it_shows_of_one(self):
+        pairs = [
+            NeighbouringPair("one", (ONE, Y), (X, Y), ""),
+            NeighbouringPair("two", (ONE, Y), (X, Y), "", distance=2),
+        ]
+        found = audit_worst_cases(NoisyMean(), pairs, n_fits=300, random_state=0)
+        assert found.best == "one"
+        assert found.audits["two"].epsilon == found.epsilon / 2
 
 
 class TestBugs:

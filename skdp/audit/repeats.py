@@ -1,0 +1,86 @@
+"""Which equal outputs of fits are no chance, whatever law an honest noise has.
+
+A noisy label, or a mask of chosen columns, has few values, and honest fits repeat them. So nothing
+is assumed of the law. Honest fits of one estimator on one data set are independent and alike, so
+that no arrangement of their outputs is likelier than another one; and outputs that follow the data
+exactly are what differential privacy excludes.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import gammaln
+
+from skdp.audit.claims import Claim
+
+__all__ = ["CHANCE", "chance_of_arrangement", "fits_to_exclude", "with_one_row"]
+
+#: What is called a fault would happen as rarely as that to an honest estimator.
+CHANCE = 1e-6
+_MOST_VARIANTS = 100
+
+
+def chance_of_arrangement(tested: list[Any], reference: list[Any]) -> float:
+    """P[H >= k], H hypergeometric: k of the K outputs that are not unique are among the tested.
+
+    Of M tested ones among T exchangeable outputs, given which of them are equal.
+
+    Examples
+    --------
+    >>> round(1 / chance_of_arrangement(["a"] * 4, list(range(16))))
+    4845
+    >>> round(chance_of_arrangement(["a", "b", "b"], ["a", "c", "d", "b"]), 3)
+    0.286
+    """
+    counts = Counter([*tested, *reference])
+    inside = sum(counts[output] > 1 for output in tested)
+    everywhere = inside + sum(counts[output] > 1 for output in reference)
+    m, total = len(tested), len(tested) + len(reference)
+    logs = [
+        _log_choose(everywhere, k) + _log_choose(total - everywhere, m - k) - _log_choose(total, m)
+        for k in range(inside, min(m, everywhere) + 1)
+        if m - k <= total - everywhere
+    ]
+    return min(1.0, math.fsum(map(math.exp, logs)))
+
+
+def _log_choose(n: int, k: int) -> float:
+    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def fits_to_exclude(claim: Claim) -> int | None:
+    """Return how many data sets with outputs of their own refute a claim; None for too many.
+
+    K data sets, at most two neighbours apart, on each of which two fits gave the same output, and
+    no two of which gave the same. If an (e, d)-private mechanism takes its K outputs with
+    probabilities p_1, ..., p_K, their sum is at most e^(2e) + K d', with d' = d (1 + e^e), since on
+    one of the data sets these are different outputs; so that the product of the p_i, which bounds
+    the chance of all that, is at most (e^(2e)/K + d')^K.
+    """
+    pair = Claim(1.0 if claim.epsilon is None else claim.epsilon, claim.delta).at_distance(2)
+    assert pair.epsilon is not None
+    if pair.epsilon > math.log(_MOST_VARIANTS):
+        return None
+    for number in range(2, _MOST_VARIANTS + 1):
+        likeliest = math.exp(pair.epsilon) / number + pair.delta
+        if likeliest < 1 and number * math.log(likeliest) <= math.log(CHANCE):
+            return number
+    return None
+
+
+def with_one_row(data: Any, number: int) -> Iterator[Any]:
+    """Yield copies of arguments of `fit` whose first row has one number after another in it."""
+    X = data["X"] if isinstance(data, dict) else data[0]
+    rows = np.array(X.toarray() if sparse.issparse(X) else X, dtype=float)
+    if rows.ndim != 2:
+        raise ValueError("rows of numbers are needed")
+    size = float(np.abs(rows).max(initial=0.0)) or 1.0
+    for place in range(1, number + 1):
+        changed = rows.copy()
+        changed[0] = size * place / number / math.sqrt(rows.shape[1])
+        given = type(X)(changed) if sparse.issparse(X) else changed
+        yield {**data, "X": given} if isinstance(data, dict) else (given, *data[1:])
