@@ -1,9 +1,10 @@
 """The table of audits has a row for every estimator that learns from private rows."""
 
-import csv
 import importlib
 import inspect
 from pathlib import Path
+
+import pandas as pd
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "audits"
 PACKAGES = (
@@ -21,7 +22,7 @@ PACKAGES = (
 PUBLIC = {"PublicRangeScaler", "RowNormClipper"}
 
 
-def test_every_estimator_that_is_exported_was_audited_and_none_was_accused():
+def test_every_estimator_that_is_exported_was_audited_and_no_more_is_accused_than_by_chance():
     exported = {
         name
         for package in PACKAGES
@@ -29,7 +30,8 @@ def test_every_estimator_that_is_exported_was_audited_and_none_was_accused():
         for name in module.__all__
         if inspect.isclass(getattr(module, name)) and hasattr(getattr(module, name), "fit")
     }
-    rows = [row for path in RESULTS.glob("*.csv") for row in csv.DictReader(path.open(newline=""))]
-    ours = [row for row in rows if row["library"] == "skdp"]
-    assert exported - {row["estimator"].split("(")[0] for row in ours} == PUBLIC
-    assert sum(row["accuses"] == "True" for row in ours) <= len(ours) // 20
+    rows = pd.concat([pd.read_csv(path) for path in RESULTS.glob("*.csv")])
+    ours = rows[rows["library"] == "skdp"]
+    assert exported - set(ours["estimator"].str.split("(").str[0]) == PUBLIC
+    # Each row is wrong with probability 5 %.
+    assert ours["accuses"].fillna(False).astype(bool).sum() <= len(ours) // 20
