@@ -21,9 +21,9 @@ add noise to those alone. `SparseDPSGDClassifier` has their choices and better o
 Below is what they do for prediction by a linear model, beside noise on all coordinates and beside
 Opacus. Stratified splits with 70 % for training, driven by {splits} seeds on the sets from
 files and on "synthetic" (there clipping at 0.5, "two releases", "sparse_vector" and "adafest,
-re-clipped" by one), by 4 on "long rows" and by 3 on "long rows 0/1" and "synthetic 0/1"; Opacus
-with 10, 8 and 1 on pcmac, basehock and a9a. Mean ± standard error over the splits. Zero-out
-neighbours, delta 1e-6, Poisson batches, for all private methods.
+re-clipped" by one), by 4 on "long rows" and by 3 on "long rows 0/1" and "synthetic 0/1". Mean ±
+standard error over the splits. Zero-out neighbours, delta 1e-6, Poisson batches, for all private
+methods.
 
 **When noise on all is better.** A row's score feels only the noise on the columns that the row has:
 noise of the size of one weight's, times the norm of the row, whatever the number of columns. A
@@ -54,7 +54,10 @@ clipping at 1 pays for noise that clipping at 0.5 saves. For long rows the norm 
 clipping rescales nearly all gradients.
 
 *Opacus* is given in two settings, since it names no defaults: those of its MNIST example, and
-skdp's automatic ones. It has no averaging of iterates, and takes dense rows only.
+skdp's automatic ones. It takes dense rows only; columns in which no row has an entry are left out
+for it. It has no averaging of iterates. On sms_spam, where scores must climb out of the majority
+class, averaging costs accuracy, and Opacus is ahead with our settings: `average=False` brings noise
+on all to 87.7, 88.1, 94.3 and 96.5 at epsilon 0.5, 1, 3 and 10 (four splits).
 
 The settings in the names, and skdp's automatic ones, were chosen by accuracy on splits of these
 data sets, so their figures are somewhat too good.
