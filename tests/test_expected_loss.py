@@ -84,8 +84,55 @@ def test_the_optimisation_part_bounds_what_a_certified_point_misses():
     assert expected.chosen.optimisation == pytest.approx(1e-6 / (2 * 0.05))
 
 
-def test_what_is_expected_is_of_the_size_of_what_is_measured():
-    """Logistic data whose best model has the reference norm; within a factor of 4."""
+TILTED = {"perturbation": "objective", "delta": 1e-6}
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "zero-out"])
+def test_the_planned_penalty_of_a_tilted_objective_is_that_of_the_estimator(neighbours):
+    X, y = np.eye(60, 4), np.arange(60) % 2
+    given = {"perturbation": "objective", "neighbours": neighbours}
+    model = PrivateElasticNetClassifier(epsilon=2.0, classes=[0, 1], **given)
+    assert plan(60, 4, 2.0, **given).alpha == model.fit(X, y).alpha_
+
+
+def test_a_tilt_is_expected_to_lose_less_and_one_for_a_null_still_less():
+    losses = [
+        plan(5000, 20, 1.0, **given).chosen.total
+        for given in ({"delta": 1e-6}, TILTED, {**TILTED, "neighbours": "zero-out"})
+    ]
+    assert losses[2] < losses[1] < losses[0] / 2
+
+
+def test_penalties_for_which_no_tilt_is_enough_lose_everything():
+    frame = plan(5000, 20, 0.5, **TILTED).to_frame()
+    assert np.isinf(frame["total"].iloc[0])
+    assert np.isfinite(frame["total"].iloc[4:]).all()
+    with pytest.raises(ValueError, match="leaves nothing of epsilon"):
+        plan(5000, 20, 0.5, alpha=1e-7, **TILTED)
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({**TILTED, "loss": HuberHinge()}, "twice differentiable"),
+        ({"perturbation": "input"}, "perturbation must be"),
+        ({"neighbours": "zero-out"}, "replace-one"),
+        ({**TILTED, "neighbours": "add-or-remove-one"}, "private"),
+        ({**TILTED, "noise": "laplace"}, "noise"),
+    ],
+)
+def test_tilts_and_relations_without_a_theorem_are_refused(given, match):
+    with pytest.raises(ValueError, match=match):
+        plan(5000, 20, 1.0, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "factor", "seeds"),
+    [({}, 4, 5), ({**TILTED, "neighbours": "zero-out"}, 8, 1)],
+    ids=["output", "objective"],
+)
+def test_what_is_expected_is_of_the_size_of_what_is_measured(given, factor, seeds):
+    """Logistic data whose best model has the reference norm; within a factor of 4, or 8."""
     rng = np.random.default_rng(0)
     n, d, w = 12_000, 20, np.zeros(20)
     w[0] = 10.0
@@ -100,12 +147,11 @@ def test_what_is_expected_is_of_the_size_of_what_is_measured():
 
     best = -log_expit(np.where(y[half:] == 1, X[half:] @ w, -X[half:] @ w)).mean()
     for epsilon in (0.3, 1.0, 5.0):
-        expected = plan(half, d, epsilon, reference_norm=10.0).chosen.total
-        model = PrivateElasticNetClassifier(epsilon=epsilon, classes=[0, 1], random_state=0)
-        measured = np.mean([
-            loss(model.set_params(random_state=seed).fit(X[:half], y[:half])) for seed in range(5)
-        ]) - best  # fmt: skip
-        assert expected / 4 < measured < 4 * expected
+        expected = plan(half, d, epsilon, reference_norm=10.0, **given).chosen.total
+        model = PrivateElasticNetClassifier(epsilon=epsilon, classes=[0, 1], **given)
+        fits = (model.set_params(random_state=s).fit(X[:half], y[:half]) for s in range(seeds))
+        measured = np.mean([loss(fitted) for fitted in fits]) - best
+        assert expected / factor < measured < factor * expected
 
 
 def test_what_no_fit_can_do_is_refused():

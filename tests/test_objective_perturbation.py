@@ -1,7 +1,9 @@
 """Objective perturbation as users meet it: parameters, refusals, statements, utility."""
 
+import math
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,6 +58,8 @@ def refused(model, labels, match):
         ({"noise": "gaussian"}, "needs delta > 0"),
         ({"noise": "gaussian", "delta": 1e-60}, "too small for Gaussian noise"),
         ({"perturbation": "input"}, "perturbation"),
+        ({"perturbation": "output", "neighbours": "zero-out"}, "is for perturbation='objective'"),
+        ({"neighbours": "add-or-remove-one"}, "neighbours"),
     ],
 )
 def test_what_has_no_theorem_is_refused_by_a_sentence(parameters, match):
@@ -83,12 +87,20 @@ def test_a_tolerance_that_cannot_be_had_becomes_one_that_is_paid_for():
         plan_for(alpha=1e-13, domain=Domain(10**15, 2, 1.0, 1.0))
 
 
+RELATIONS = (Neighbours.REPLACE_ONE, Neighbours.ZERO_OUT)
+each_relation = pytest.mark.parametrize("relation", RELATIONS)
+
+
+@each_relation
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 60.0])
-def test_the_statement_is_the_events_and_survives_its_document(epsilon, delta):
-    model = classifier(epsilon=epsilon, delta=delta).fit(X, y)
+def test_the_statement_is_the_events_and_survives_its_document(epsilon, delta, relation):
+    model = classifier(epsilon=epsilon, delta=delta, neighbours=relation.value).fit(X, y)
     statement = model.privacy_
-    assert (statement.epsilon, statement.neighbours) == (epsilon, Neighbours.REPLACE_ONE)
+    assert (statement.epsilon, statement.neighbours) == (epsilon, relation)
+    assert statement.event.neighbours is relation
+    nulled = any("replaced by a null" in sentence for sentence in statement.assumptions)
+    assert nulled == (relation is Neighbours.ZERO_OUT)
     # Deltas of finite precision may be read as those of the event.
     at = min(epsilon, 40.0)
     assert delta_of(statement.event, at) <= statement.delta * (1 + 1e-9) + 1e-40
@@ -172,6 +184,33 @@ def test_constants_by_hand():
         one, three = (getattr(p.mechanism, name) for p in (single, grouped))
         one, three = (getattr(value, "value", value) for value in (one, three))
         assert three == pytest.approx(3 * one, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Multinomial(5), LogCosh(0.3)], ids=repr)
+@pytest.mark.parametrize("rows_per_unit", [1, 3])
+@pytest.mark.parametrize("noise", ["l2_laplace", "gaussian"])
+def test_a_null_record_needs_half_of_the_tilt_and_the_same_determinant(loss, rows_per_unit, noise):
+    domain = Domain(10**5, 20, 3.0, 0.5, max_weight=2.0, rows_per_unit=rows_per_unit)
+    replaced = plan_for(loss, domain=domain, noise=noise).mechanism
+    domain = replace(domain, neighbours=Neighbours.ZERO_OUT)
+    nulled = plan_for(loss, domain=domain, noise=noise).mechanism
+    slope = loss.gradient_bound(domain.kappa, math.inf)
+    assert nulled.sensitivity.value == pytest.approx(rows_per_unit * 2 * slope * 9.25**0.5)
+    assert nulled.sensitivity.neighbours is Neighbours.ZERO_OUT
+    assert nulled.second.sensitivity.neighbours is Neighbours.ZERO_OUT
+    assert nulled.log_determinant == replaced.log_determinant
+    assert nulled.noise_scale == pytest.approx(replaced.noise_scale / 2, rel=0.02)
+
+
+def test_no_row_count_is_public_where_rows_are_added():
+    with pytest.raises(ValueError, match="private under add-or-remove-one"):
+        Domain(100, 2, 1.0, neighbours=Neighbours.ADD_OR_REMOVE_ONE)
+
+
+def test_the_weaker_promise_is_planned_a_weaker_penalty():
+    models = [classifier(neighbours=r.value, delta=1e-6).fit(X, y) for r in RELATIONS]
+    assert models[1].alpha_ < models[0].alpha_
+    assert models[1].noise_scale_ < models[0].noise_scale_
 
 
 def test_losses_without_a_theorem_are_refused_by_the_plan_too():

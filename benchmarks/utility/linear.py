@@ -11,6 +11,7 @@ epsilon is for replace-one.
 
 Usage: python -m benchmarks.utility.linear [--seeds 5] [--only adult,wine] [--diamonds FILE]
        [--export FOLDER | --peers FILE,FILE] [--raw] [--output FILE]
+       [--first 3] [--parts default,peers] [--large-splits 2]
 """
 
 import argparse
@@ -38,6 +39,7 @@ EPSILONS = (0.1, 0.5, 1.0, 3.0, 10.0)
 #: Sets whose fits of peers take long get fewer splits, and fewer settings.
 LARGE = 4_000_000
 DEFAULT = "skdp default"
+PARTS = "ceilings,default,ridge,peers"
 
 
 def delta_of(task: Task, n_train: int) -> float:
@@ -45,10 +47,11 @@ def delta_of(task: Task, n_train: int) -> float:
     return n_train**-1.1 if task.n_classes else 1e-5
 
 
-def scores(task: Task, seeds: int) -> Iterator[tuple]:
+def scores(task: Task, seeds: range, parts: str = PARTS, large_splits: int = 2) -> Iterator[tuple]:
     """Yield method, setting, epsilon, seed and score."""
     large = np.prod(task.X.shape) > LARGE
-    for seed in range(seeds):
+    wanted = parts.split(",")
+    for seed in seeds:
         train, test = task.split(seed)
         X, y, X_test, y_test = task.X[train], task.y[train], task.X[test], task.y[test]
 
@@ -59,18 +62,20 @@ def scores(task: Task, seeds: int) -> Iterator[tuple]:
                 1 - ((predicted - y_test) ** 2).sum() / ((y_test - y_test.mean()) ** 2).sum()
             )
 
+        delta = delta_of(task, len(train))
         if task.n_classes:
             ceiling = LogisticRegression(C=100.0, max_iter=300, tol=1e-3)
             base = np.full(len(y_test), np.bincount(y).argmax())
         else:
             ceiling, base = LinearRegression(), np.full(len(y_test), y.mean())
-        yield "not private", "", 0.0, seed, score(ceiling.fit(X, y).predict(X_test))
-        yield "constant", "", 0.0, seed, score(base)
-        delta = delta_of(task, len(train))
+        if "ceilings" in wanted:
+            yield "not private", "", 0.0, seed, score(ceiling.fit(X, y).predict(X_test))
+            yield "constant", "", 0.0, seed, score(base)
         for epsilon in EPSILONS:
             for name, model in ours(task, epsilon, delta):
-                yield name, "", epsilon, seed, score(model.fit(X, y).predict(X_test))
-            if large and seed >= 2:
+                if name.removeprefix("skdp ") in wanted:
+                    yield name, "", epsilon, seed, score(model.fit(X, y).predict(X_test))
+            if "peers" not in wanted or (large and seed >= large_splits):
                 continue
             for name, setting, peer in peers(task.n_classes, task.X.shape[1], large):
                 fitted = peer.fit(X, y, task.n_classes, epsilon, delta, seed)
@@ -114,7 +119,8 @@ def export(task: Task, seeds: int, folder: Path) -> None:
 
 def summary(found: pd.DataFrame) -> pd.DataFrame:
     """Return one line for each data set, epsilon and method, at its best setting."""
-    means = found.groupby(["data", "method", "setting", "epsilon"])["score"].agg(
+    in_order = found.sort_values("seed", kind="stable")
+    means = in_order.groupby(["data", "method", "setting", "epsilon"])["score"].agg(
         ["mean", "std", "count", lambda values: " ".join(f"{value:.4f}" for value in values)]
     )
     means.columns = ["mean", "deviation", "seeds", "scores"]
@@ -132,6 +138,9 @@ def main() -> None:
     parser.add_argument("--peers", default="")
     parser.add_argument("--raw", action="store_true", help="one line a fit, for --peers")
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--first", type=int, default=0, help="the first split")
+    parser.add_argument("--parts", default=PARTS)
+    parser.add_argument("--large-splits", type=int, default=2, help="splits of peers on large sets")
     given = parser.parse_args()
     warnings.simplefilter("ignore", PrivacyLeakWarning)
     warnings.simplefilter("ignore", LittleToLearnWarning)
@@ -140,7 +149,9 @@ def main() -> None:
         if given.export:
             export(task, given.seeds, given.export)
             continue
-        rows += [(task.name, *line) for line in scores(task, given.seeds)]
+        seeds = range(given.first, given.seeds)
+        found = scores(task, seeds, given.parts, given.large_splits)
+        rows += [(task.name, *line) for line in found]
         print(task.name, task.X.shape, file=sys.stderr, flush=True)
     if given.export:
         return

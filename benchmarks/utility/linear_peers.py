@@ -3,7 +3,7 @@
 Reads what `benchmarks.utility.linear --export FOLDER` wrote and imports nothing of skdp.
 
 Usage: OTHER/bin/python benchmarks/utility/linear_peers.py {diffprivlib,interpret} FOLDER
-       [--seeds 5] [--only NAMES] [--output FILE]
+       [--seeds 5] [--first 0] [--only NAMES] [--method NAME] [--output FILE]
 """
 
 import argparse
@@ -84,7 +84,9 @@ def main():
     parser.add_argument("peer", choices=["diffprivlib", "interpret"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, help="the first split, also of large sets")
     parser.add_argument("--only", default="")
+    parser.add_argument("--method", default="", help="this one alone")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
     fits = {"diffprivlib": diffprivlib_fits, "interpret": interpret_fits}[given.peer]
@@ -95,11 +97,16 @@ def main():
             continue
         with np.load(file) as stored:
             X, y, n_classes = stored["X"].astype(float), stored["y"], int(stored["n_classes"])
-            splits = [(stored[f"train{s}"], stored[f"test{s}"]) for s in range(given.seeds)]
-        largest = X.size > 4e6
+            largest = X.size > 4e6
+            seeds = range(given.first or 0, given.seeds)
+            if largest and given.first is None:
+                seeds = seeds[:2]
+            splits = [(s, stored[f"train{s}"], stored[f"test{s}"]) for s in seeds]
         for name, setting, fit in fits(n_classes, largest):
+            if given.method not in ("", name):
+                continue
             for epsilon in EPSILONS:
-                for seed, (train, test) in enumerate(splits[: 2 if largest else None]):
+                for seed, train, test in splits:
                     delta = len(train) ** -1.1 if n_classes else 1e-5
                     model = fit(X[train], y[train], epsilon, delta, seed)
                     found = score(model, X[test], y[test], n_classes)

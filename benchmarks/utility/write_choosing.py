@@ -10,6 +10,9 @@ import pandas as pd
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "utility" / "linear.csv"
+NETWORKS = ROOT / "benchmarks" / "results" / "utility" / "networks.csv"
+SECOND = ROOT / "benchmarks" / "results" / "utility" / "second_order.txt"
+VARIANTS = ROOT / "benchmarks" / "results" / "utility" / "rule_variants.csv"
 SPEED = ROOT / "benchmarks" / "results" / "speed" / "linear_fit.txt"
 TEXT = ROOT / "benchmarks" / "utility" / "choosing_page.md"
 TARGET = ROOT / "docs" / "choosing.md"
@@ -41,21 +44,31 @@ class Comparison:
         self.peers = sorted(set(found["method"]) - others)
 
     def mean(self, data, epsilon, method):
+        """Return the mean over the splits of the default.
+
+        Where a method has fewer, that is the default's mean less the difference on those that both
+        have.
+        """
         cell = self._cells.get((data, epsilon, method))
-        return None if cell is None else float(cell.mean)
+        if cell is None:
+            return None
+        own = self._cells[data, epsilon or max(EPSILONS), DEFAULT]
+        return float(own.scores.mean() - _paired(own, cell).mean())
 
     def best_peer(self, data, epsilon):
-        """Return name, mean and the standard error of the paired difference to the default."""
+        """Return name, mean, and the paired difference of the default with its standard error."""
         own = self._cells[data, epsilon, DEFAULT]
         best = None
         for name in self.peers:
             cell = self._cells.get((data, epsilon, name))
-            if cell is None or (best and cell.mean <= best[1]):
+            if cell is None:
                 continue
-            n = min(len(own.scores), len(cell.scores))
-            gap = own.scores[:n] - cell.scores[:n]
-            error = gap.std(ddof=1) / np.sqrt(n) if n > 1 else 0.0
-            best = name, float(cell.mean), float(gap.mean()), float(error)
+            gap = _paired(own, cell)
+            mean = self.mean(data, epsilon, name)
+            if best and mean <= best[1]:
+                continue
+            error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else 0.0
+            best = name, mean, float(gap.mean()), float(error)
         anchor = dict(zip(EPSILONS, ANCHORS.get(data, ()), strict=False)).get(epsilon)
         if anchor and anchor > best[1]:
             spread = own.scores.std(ddof=1) / np.sqrt(len(own.scores))
@@ -63,7 +76,14 @@ class Comparison:
         return best
 
     def seeds(self, data, method=DEFAULT):
-        return len(self._cells[data, 1.0, method].scores)
+        """Return the number of splits, 0 for none."""
+        cell = self._cells.get((data, 0.0 if method == CEILING else 1.0, method))
+        return 0 if cell is None else len(cell.scores)
+
+
+def _paired(own, cell):
+    n = min(len(own.scores), len(cell.scores))
+    return own.scores[:n] - cell.scores[:n]
 
 
 def table(found: Comparison) -> str:
@@ -134,6 +154,57 @@ def ridge_table(found: Comparison) -> str:
     return "\n".join(lines)
 
 
+def variants_table(file: Path) -> str:
+    """Return the default rule beside variants of it, on splits of their own."""
+    found = pd.read_csv(file)
+    names = ["default", *sorted(set(found["variant"]) - {"default"})]
+    lines = [f"| data, epsilon | {' | '.join(names)} |", "|---" * (1 + len(names)) + "|"]
+    for (data, epsilon), rows in found.groupby(["data", "epsilon"], sort=False):
+        told = rows.set_index("variant")
+        cells = [_variant(told.loc[name]) if name in told.index else "" for name in names]
+        lines.append(f"| {data}, {epsilon:g} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _variant(cell) -> str:
+    if not cell["error"]:
+        return f"{cell['mean']:.3f}"
+    return f"{cell['difference']:+.3f} ± {cell['error']:.3f}"
+
+
+def splits_table(found: Comparison) -> str:
+    """Return how many splits each method was measured on."""
+    methods = (DEFAULT, CEILING, "skdp ridge", *found.peers)
+    names = ["skdp", "not private", "ridge", *(SHORT[name] for name in found.peers)]
+    lines = [f"| data | {' | '.join(names)} |", "|---" * (1 + len(names)) + "|"]
+    for data in found.data:
+        told = [str(found.seeds(data, method) or "") for method in methods]
+        lines.append(f"| {data} | {' | '.join(told)} |")
+    return "\n".join(lines)
+
+
+def network_table(file: Path) -> str:
+    """Return the default network beside the default linear model, and both without privacy."""
+    found = pd.read_csv(file)
+    means = found.groupby(["method", "epsilon"])["accuracy"].agg(["mean", "sem", "count"])
+    lines = ["| | 0.1 | 0.5 | 1 | 3 | 10 | not private |", "|---" * 7 + "|"]
+    for private, plain in PAIRS.items():
+        cells = [_with_error(means.loc[private, epsilon]) for epsilon in EPSILONS]
+        lines.append(f"| {private} | {' | '.join(cells)} | {_with_error(means.loc[plain, 0.0])} |")
+    return "\n".join(lines)
+
+
+#: Methods of `networks`, and what they are without privacy.
+PAIRS = {
+    "PrivateMLPClassifier": "MLPClassifier",
+    "PrivateLinearClassifier": "LogisticRegression",
+}
+
+
+def _with_error(cell) -> str:
+    return f"{cell['mean']:.3f}" + ("" if cell["count"] < 2 else f" ± {cell['sem']:.3f}")
+
+
 def draw(found: Comparison) -> None:
     """Draw accuracy against epsilon, a panel for each data set."""
     import matplotlib
@@ -180,6 +251,10 @@ def main() -> None:
         "TABLE": table(found),
         "BEHIND": behind(found),
         "RIDGE": ridge_table(found),
+        "VARIANTS": variants_table(VARIANTS),
+        "SPLITS": splits_table(found),
+        "SECOND": SECOND.read_text().rstrip(),
+        "NETWORKS": network_table(NETWORKS),
         "CELLS": str(told["cells"]),
         "AHEAD": str(told["ahead"]),
         "LEVEL": str(told["level"]),

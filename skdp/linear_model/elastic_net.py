@@ -71,6 +71,10 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
         "output" adds the noise to the minimiser. "objective" adds ``<b, w> / n``, b random, to what
         is minimised, which loses far less accuracy and asks for loss="log_loss", bound="tight",
         noise other than "laplace" and a threshold other than "auto".
+    neighbours : {"replace-one", "zero-out"}, default="replace-one"
+        What two data sets of the promise differ in: one row that is replaced by any other, or one
+        that is nulled and adds nothing, not even the constant column. "zero-out" is the weaker
+        promise, with half the tilt, and for perturbation="objective" only.
     threshold : None, "auto" or float, default=None
         Released feature weights smaller than this in absolute value are set to zero. "auto" is
         the smallest threshold that noise alone passes at most once in expectation.
@@ -148,7 +152,8 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
 
     With ``perturbation="objective"`` the same is promised, by another theorem: the tilted minimiser
     has the density of the tilt at minus the gradient, times a determinant. For two data sets these
-    gradients are at most ``2 W L kappa`` apart (L = 1, softmax sqrt(2)) and the determinants a
+    gradients are at most ``2 W L kappa`` apart (L = 1, softmax sqrt(2); for **zero-out** neighbours
+    ``W L kappa``, as one of the two sets gets nothing from that row) and the determinants a
     factor of ``1 + W kappa^2 / (4 n alpha (1 - l1_ratio))`` (softmax of K classes: 1 + W kappa^2 /
     (K n ...) to the power K - 1). Kifer, Smith and Thakurta (2012) for pure budgets and the L1
     part, Redberg, Koskela and Wang (2023) for the Gaussian tilt, Iyengar et al. (2019) for the
@@ -200,6 +205,7 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
         noise="auto",
         bound="tight",
         perturbation="output",
+        neighbours="replace-one",
         threshold=None,
         classes=None,
         class_weight=None,
@@ -221,6 +227,7 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
         self.noise = noise
         self.bound = bound
         self.perturbation = perturbation
+        self.neighbours = neighbours
         self.threshold = threshold
         self.classes = classes
         self.class_weight = class_weight

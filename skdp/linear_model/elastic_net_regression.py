@@ -45,6 +45,8 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
         As in :class:`PrivateElasticNetClassifier`.
     perturbation : {"output", "objective"}, default="output"
         As in :class:`PrivateElasticNetClassifier`; "objective" asks for loss="log_cosh".
+    neighbours : {"replace-one", "zero-out"}, default="replace-one"
+        As in :class:`PrivateElasticNetClassifier`; "zero-out" asks for perturbation="objective".
     threshold, max_sample_weight, tol, max_rows_per_group, n_groups, ledger, random_state
         As in :class:`PrivateElasticNetClassifier`.
 
@@ -70,7 +72,8 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
     -----
     *Guarantees.* As for :class:`PrivateElasticNetClassifier`, **replace-one** neighbours (features,
     label and weight), with D = ``2 W kappa huber_threshold`` for the Huber and log-cosh losses and
-    ``2 W kappa (kappa R + y_bound)`` for the squared loss, R the radius of the minimiser.
+    ``2 W kappa (kappa R + y_bound)`` for the squared loss, R the radius of the minimiser;
+    **zero-out** neighbours where ``perturbation="objective"`` is told so.
 
     Examples
     --------
@@ -108,6 +111,7 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
         noise="auto",
         bound="tight",
         perturbation="output",
+        neighbours="replace-one",
         threshold=None,
         max_sample_weight=1.0,
         tol=1e-8,
@@ -129,6 +133,7 @@ class PrivateElasticNet(RegressorMixin, OutputPerturbedLinearModel):
         self.noise = noise
         self.bound = bound
         self.perturbation = perturbation
+        self.neighbours = neighbours
         self.threshold = threshold
         self.max_sample_weight = max_sample_weight
         self.tol = tol

@@ -17,7 +17,7 @@ from skdp._random import NumpyGenerator
 from skdp.linear_model.clipped_rows import ClippedRowsMixin, clipped_rows
 from skdp.linear_model.perturbations import BOUNDS, PERTURBATIONS
 from skdp.linear_model.support import ThresholdedWeightsMixin
-from skdp.privacy import PrivacyStatement
+from skdp.privacy import Neighbours, PrivacyStatement
 from skdp.privacy.statement import noise_source
 from skdp.records import InMemoryRecords
 from skdp.stability.domain import Domain
@@ -28,6 +28,11 @@ SCALE = Interval(Real, 1e-30, 1e30, closed="both")
 ROWS_ARE_PUBLIC = (
     "The number of rows and the columns are public, and so is how X is stored (float32 or "
     "float64, dense or sparse).",
+)
+
+NULLED = (
+    "A neighbour has one {unit} replaced by a null, which adds nothing to the objective, not even "
+    "the constant column."
 )
 
 
@@ -87,6 +92,7 @@ class OutputPerturbedLinearModel(
         "noise": [StrOptions(set(NOISE_RULES))],
         "bound": [StrOptions(set(BOUNDS))],
         "perturbation": [StrOptions(set(PERTURBATIONS))],
+        "neighbours": [StrOptions({"replace-one", "zero-out"}), Neighbours],
         "threshold": [None, StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "max_sample_weight": [SCALE],
         "tol": [SCALE],
@@ -131,7 +137,12 @@ class OutputPerturbedLinearModel(
             intercept_scaling=self._constant(),
             max_weight=float(max_weight),
             rows_per_unit=rows_per_unit,
+            neighbours=self._relation(),
         )
+
+    def _relation(self):
+        """Return the neighbouring relation; models without the parameter have one."""
+        return Neighbours(getattr(self, "neighbours", Neighbours.REPLACE_ONE))
 
     def _plan(self, loss, domain):
         """Fix everything that depends on public facts alone."""
@@ -145,6 +156,8 @@ class OutputPerturbedLinearModel(
     def _statement(self, plan, assumptions, unit):
         theorem = PERTURBATIONS[self.perturbation].theorem(self)
         sensitivity = plan.mechanism.sensitivity
+        if sensitivity.neighbours is Neighbours.ZERO_OUT:
+            assumptions = (NULLED.format(unit=unit[0]), *assumptions)
         return released_once(self, plan.mechanism, theorem, sensitivity, assumptions, unit=unit)
 
     def _store(self, plan, rule, statement, released):

@@ -3,6 +3,7 @@
 from typing import final
 
 from skdp.objectives import ElasticNet
+from skdp.privacy import Neighbours
 from skdp.stability.erm import GradientDiameterBound, PublishedBound
 from skdp.stability.noise import NOISE_RULES
 from skdp.stability.objective_penalty import planned_objective_penalty
@@ -20,6 +21,12 @@ class OutputPerturbation:
 
     def plan(self, model, loss, domain):
         """Fix everything that depends on public facts alone."""
+        if domain.neighbours is not Neighbours.REPLACE_ONE:
+            raise ValueError(
+                f"neighbours={domain.neighbours.value!r} is for perturbation='objective'; "
+                "perturbation='output' promises replace-one, which is the stronger. Set "
+                "neighbours='replace-one'."
+            )
         rules = {
             "tol": model._number("tol"),
             "bound": BOUNDS[model.bound],

@@ -188,8 +188,8 @@ class GaussianObjectivePerturbation(ObjectivePerturbation):
 
     Guarantees
     ----------
-    The curve of `ObjectiveCurve`, which is that of Redberg, Koskela and Wang (2023) for replaced
-    units of any number of rows.
+    The curve of `ObjectiveCurve`, which is that of Redberg, Koskela and Wang (2023) for units of
+    any number of rows, replaced or nulled.
 
     Examples
     --------
@@ -218,9 +218,9 @@ class GaussianObjectivePerturbation(ObjectivePerturbation):
     @property
     def theorem(self) -> str:
         return (
-            "Redberg, Koskela and Wang (2023), Theorem 3.1, for replaced units (supermodular "
-            "order of the branches), the solver's point released in a second Gaussian noise "
-            "(Iyengar et al. 2019)"
+            "Redberg, Koskela and Wang (2023), Theorem 3.1, for units of several records, those "
+            "put in counted among them (supermodular order of the branches), the solver's point "
+            "released in a second Gaussian noise (Iyengar et al. 2019)"
         )
 
     @property

@@ -8,11 +8,13 @@ the log-likelihood ratio is
 
 where v, the difference of the two gradients at w, depends on b through w, so that v is no shift.
 
-*The determinants* add at most c = `log_determinant`, from public facts.
+*The determinants* add at most c = `log_determinant`, from public facts. Rows that are taken out
+lower the second derivative, rows that are put in raise it, so either alone is bounded by what one
+unit adds; of a unit that is nulled only one direction costs anything.
 
-*The rest.* v = sum_i q_i x_i^T over the rows of both units, x_i fixed and q_i in a polytope that
-holds 0 (all derivatives of a record of weight up to W). The first term is convex in v, hence
-largest with each q_i at a vertex, and at most
+*The rest.* v = sum_i q_i x_i^T over the rows of both units, or of the one unit that is nulled, x_i
+fixed and q_i in a polytope that holds 0 (all derivatives of a record of weight up to W). The first
+term is convex in v, hence largest with each q_i at a vertex, and at most
 
     M = max over a in {0, 1}^k of sum_i a_i X_i + (sum_i a_i r_i)^2 / 2
 
@@ -33,7 +35,9 @@ Gaussian noise that is added to w afterwards, with a mean that depends on w and 
 standard deviations, adds an independent N(mu'^2 / 2, mu'^2) to M.
 
 Redberg, Koskela and Wang (2023), Improving the privacy and practicality of objective perturbation,
-Theorems 3.1 and 3.2, have this for one record that is added or removed.
+Theorems 3.1 and 3.2, have this for one record that is added or removed, where no order of random
+variables is needed: M is max(0, max_j Z_j) itself. `(1 - e^(epsilon - t))_+` could then stand for
+`(t - epsilon)_+`; that would save 0.04 to 1.3 % of the noise for two classes and is left out.
 """
 
 import math

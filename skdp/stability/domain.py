@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from skdp._validation import positive, positive_integer
+from skdp.privacy.budget import Neighbours
 
 
 @final
@@ -15,7 +16,7 @@ class Domain:
     Parameters
     ----------
     n_samples : int
-        Number of rows, public under replace-one.
+        Number of rows, public under replace-one and zero-out.
     n_features : int
         Number of columns.
     row_norm : float
@@ -25,7 +26,10 @@ class Domain:
     max_weight : float
         Largest weight of a record, sample weight times class weight.
     rows_per_unit : int, default=1
-        Most rows of one unit, which a neighbouring data set replaces together.
+        Most rows of one unit, which a neighbouring data set replaces, or nulls, together.
+    neighbours : Neighbours, default=Neighbours.REPLACE_ONE
+        What a sensitivity is asked for. Bounds that know of one relation only are for replace-one,
+        and say so.
     """
 
     n_samples: int
@@ -34,6 +38,7 @@ class Domain:
     intercept_scaling: float | None = None
     max_weight: float = 1.0
     rows_per_unit: int = 1
+    neighbours: Neighbours = Neighbours.REPLACE_ONE
 
     def __post_init__(self) -> None:
         positive_integer(n_samples=self.n_samples, n_features=self.n_features)
@@ -41,6 +46,8 @@ class Domain:
         positive(row_norm=self.row_norm, max_weight=self.max_weight)
         if self.intercept_scaling is not None:
             positive(intercept_scaling=self.intercept_scaling)
+        if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
+            raise ValueError("The number of rows is private under add-or-remove-one.")
 
     @property
     def has_intercept(self) -> bool:

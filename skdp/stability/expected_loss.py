@@ -9,12 +9,11 @@ import numpy as np
 
 from skdp._validation import positive
 from skdp.objectives import ElasticNet, Loss
-from skdp.privacy.budget import Neighbours, PrivacyBudget, Sensitivity
+from skdp.privacy.budget import PrivacyBudget, Sensitivity
 from skdp.solvers import Certificate
 from skdp.stability.domain import Domain
 from skdp.stability.erm import GradientDiameterBound, minimiser_sensitivity
-from skdp.stability.noise import NOISE_RULES
-from skdp.stability.output_perturbation import OutputPerturbationPlan, planned_penalty
+from skdp.stability.planned_noise import PERTURBED, NoiseFacts, PlannedNoise
 from skdp.stability.tradeoff import TYPICAL_ENERGY, PlannedFit
 
 __all__ = ["ExpectedLoss", "LossParts"]
@@ -37,7 +36,8 @@ class LossParts:
         Estimate of what the penalty costs, beside the best model of the reference norm; see
         `skdp.stability.tradeoff`.
     optimisation : float
-        Bound ``tol^2 / (2 l2)`` on what the certified minimiser misses.
+        Bound ``tol^2 / (2 l2)`` on what the certified minimiser misses; where the objective is
+        tilted, with the cost of the second noise that hides it.
     generalisation : float
         What the loss of new records exceeds that of the records of the fit by: the number of
         coefficients over n (an estimate, exact for large n and a model that is true: Akaike 1974),
@@ -74,6 +74,8 @@ class ExpectedLoss:
     noise : str
     reference_norm : float
         Norm of the model that the loss is compared with. No public fact tells it.
+    perturbation : str, default="output"
+        Where the noise comes in.
     """
 
     loss: Loss
@@ -84,6 +86,7 @@ class ExpectedLoss:
     noise: str
     tol: float
     reference_norm: float
+    perturbation: str = "output"
 
     @classmethod
     def planned(
@@ -96,36 +99,35 @@ class ExpectedLoss:
         noise: str,
         tol: float,
         reference_norm: float | None,
+        perturbation: str = "output",
     ) -> Self:
         """Plan; "auto" takes the alpha that the estimators take. Refuse what no fit can do."""
-        rules: dict[str, Any] = {
-            "tol": tol,
-            "bound": GradientDiameterBound(),
-            "noise": NOISE_RULES[noise],
-        }
-        if alpha == "auto":
-            penalty = planned_penalty(loss, l1_ratio, domain, budget, **rules)
-        else:
-            penalty = ElasticNet(alpha, l1_ratio)
-        OutputPerturbationPlan.for_penalty(loss, penalty, domain, budget, **rules)
+        facts = NoiseFacts(loss, domain, budget, l1_ratio, noise, tol)
+        planned = PERTURBED[perturbation](facts)
+        penalty = planned.planned() if alpha == "auto" else ElasticNet(alpha, l1_ratio)
+        planned.require(penalty)
         if reference_norm is None:
             reference_norm = _REACH * loss.slope_at_zero / loss.smoothness / domain.kappa
         positive(reference_norm=reference_norm)
-        return cls(loss, domain, budget, penalty.alpha, l1_ratio, noise, tol, reference_norm)
+        return cls(
+            *(loss, domain, budget, penalty.alpha, l1_ratio, noise, tol, reference_norm),
+            perturbation,
+        )
 
     def parts(self, alpha: float) -> LossParts:
         """Return the parts of the expected excess loss for another penalty."""
-        l2 = self._penalty(alpha).l2
+        penalty = self._penalty(alpha)
+        l2 = penalty.l2
         kappa, weight = self.domain.kappa, self.domain.max_weight
         radius = self.loss.minimiser_radius(kappa, weight, l2)
         slope = weight * self.loss.gradient_bound(kappa, radius) * kappa
         return LossParts(
             regularisation=self._bias(l2),
-            optimisation=self.tol**2 / (2 * l2),
+            optimisation=self._noise.missed(penalty),
             generalisation=min(
                 slope * self.sensitivity(alpha).value, self._size / self.domain.n_samples
             ),
-            privacy=self._fit.privacy_loss(l2),
+            privacy=self._noise.cost(penalty),
         )
 
     def _bias(self, l2: float) -> float:
@@ -211,13 +213,11 @@ class ExpectedLoss:
         return self.loss.n_outputs * self.domain.n_columns
 
     @cached_property
+    def _noise(self) -> PlannedNoise:
+        facts = (self.loss, self.domain, self.budget, self.l1_ratio, self.noise, self.tol)
+        return PERTURBED[self.perturbation](NoiseFacts(*facts))
+
+    @property
     def _fit(self) -> PlannedFit:
-        size = self._size
-        unit = Sensitivity(1.0, "l2", Neighbours.REPLACE_ONE)
-        mechanism = NOISE_RULES[self.noise](unit, self.budget, size)
-        per_unit = mechanism.expected_norm / math.sqrt(size)
-
-        def noise_size(l2: float) -> float:
-            return per_unit * self.sensitivity(l2 / (1 - self.l1_ratio)).value
-
-        return PlannedFit(self.loss, self.domain, noise_size)
+        """Of which the energy alone is asked."""
+        return PlannedFit(self.loss, self.domain, lambda _: 0.0)

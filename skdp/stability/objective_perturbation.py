@@ -103,17 +103,21 @@ class TiltFacts:
     def of(
         cls, loss: Loss, penalty: ElasticNet, domain: Domain, budget: PrivacyBudget
     ) -> "TiltFacts":
-        """Two records of weight up to W have gradients at most 2 W L kappa apart, at any w.
+        """A record of weight up to W has a gradient of norm at most W L kappa, at any w.
 
-        Where a unit owns m rows, sensitivity and log determinant are m times those of one.
+        A record that is nulled, constant column and all, takes its gradient out of the sum; one
+        that is replaced puts another in: 2 W L kappa. The determinants are as far apart under
+        either relation: second derivatives are positive semi-definite, so that another record put
+        in only brings them nearer. Where a unit owns m rows, all bounds are m times those of one.
         """
         per_unit, reach = domain.rows_per_unit, domain.max_weight * domain.kappa
+        gradients = 1 if domain.neighbours is Neighbours.ZERO_OUT else 2
         curvature = domain.n_samples * penalty.strong_convexity
         slope = loss.gradient_bound(domain.kappa, math.inf)
-        moved = 2 * per_unit * slope * reach * ROUND_UP
+        moved = gradients * per_unit * slope * reach * ROUND_UP
         determinant = per_unit * loss.log_determinant(reach * domain.kappa / curvature)
         return cls(
-            sensitivity=Sensitivity(moved, "l2", Neighbours.REPLACE_ONE),
+            sensitivity=Sensitivity(moved, "l2", domain.neighbours),
             size=loss.n_outputs * domain.n_columns,
             budget=budget,
             log_determinant=determinant * ROUND_UP,

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skdp.objectives import Logistic, Loss
-from skdp.privacy.budget import PrivacyBudget
+from skdp.privacy.budget import Neighbours, PrivacyBudget
 from skdp.stability.domain import Domain
 
 if TYPE_CHECKING:
@@ -110,6 +110,8 @@ def plan(
     noise: str = "auto",
     tol: float = 1e-8,
     reference_norm: float | None = None,
+    perturbation: Literal["output", "objective"] = "output",
+    neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
 ) -> "ExpectedLoss":
     """Say what a private elastic net is expected to lose, before any budget is spent.
 
@@ -134,6 +136,10 @@ def plan(
         Norm of the model that the loss is compared with; None is a norm for which scores reach 5
         times the width over which the loss bends, a score of 10 for the logistic loss. A guess,
         since no public fact tells how well the labels can be told from the rows.
+    perturbation : {"output", "objective"}, default="output"
+        Where the noise comes in, as of the estimators.
+    neighbours : {"replace-one", "zero-out"}, default="replace-one"
+        The relation of the promise; "zero-out" for perturbation="objective" only.
 
     Returns
     -------
@@ -157,11 +163,18 @@ def plan(
     """
     from skdp.stability.expected_loss import ExpectedLoss  # which is made of a `PlannedFit`
 
-    domain = Domain(n_samples, n_features, row_norm, intercept_scaling, max_weight)
+    if perturbation not in ("output", "objective"):
+        raise ValueError(f"perturbation must be 'output' or 'objective', got {perturbation!r}.")
+    relation = Neighbours(neighbours)
+    domain = Domain(
+        n_samples, n_features, row_norm, intercept_scaling, max_weight, neighbours=relation
+    )
     budget = PrivacyBudget(epsilon, delta)
     loss = Logistic() if loss is None else loss
     if not isinstance(loss, Loss):
         raise TypeError(
             f"loss must be an object of skdp.objectives, such as Huber(1.0), or None; got {loss!r}."
         )
-    return ExpectedLoss.planned(loss, domain, budget, alpha, l1_ratio, noise, tol, reference_norm)
+    return ExpectedLoss.planned(
+        *(loss, domain, budget, alpha, l1_ratio, noise, tol, reference_norm), perturbation
+    )

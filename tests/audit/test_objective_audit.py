@@ -12,18 +12,21 @@ import pytest
 from scipy.stats import kstest
 
 from skdp._random import RandomSource
+from skdp.audit import audit_release
+from skdp.audit.tilted_releases import TiltRatio
 from skdp.linear_model import PrivateElasticNet
 from skdp.mechanisms.objective_perturbation import (
     GaussianObjectivePerturbation,
     L2LaplaceObjectivePerturbation,
 )
-from skdp.objectives import ElasticNet, LogCosh, Logistic
-from skdp.privacy import PrivacyBudget
+from skdp.objectives import ElasticNet, LogCosh, Logistic, Multinomial
+from skdp.privacy import Neighbours, PrivacyBudget
 from skdp.records import InMemoryRecords
 from skdp.stability.domain import Domain
 from skdp.stability.objective_perturbation import (
     OBJECTIVE_NOISES,
     ObjectivePerturbationPlan,
+    RecordsToTilt,
     TiltFacts,
 )
 from tests.support.tilted_law import (
@@ -44,11 +47,13 @@ TILTS = {
 each_noise = pytest.mark.parametrize(("noise", "delta"), [("gaussian", 0.05), ("l2_laplace", 0.0)])
 
 
-def plan_for(loss, n, l2, noise, delta, epsilon=1.0, n_features=1, row_norm=1.0, constant=None):
+def plan_for(
+    loss, n, l2, noise, delta, epsilon=1.0, n_features=1, row_norm=1.0, neighbours="replace-one"
+):
     return ObjectivePerturbationPlan.for_penalty(
         loss,
         ElasticNet(l2),
-        Domain(n, n_features, row_norm, constant),
+        Domain(n, n_features, row_norm, neighbours=Neighbours(neighbours)),
         PrivacyBudget(epsilon, delta),
         tol=1e-9,
         noise=OBJECTIVE_NOISES[noise],
@@ -87,14 +92,26 @@ def line_pairs(n):
         )
 
 
+def nulled_pairs(n):
+    """(X, y) of two data sets of numbers, the first record missing in the second; n is public."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, size=(n, 1)), rng.normal(size=n)
+    for x, label in [(1.0, 40.0), (1.0, 0.0), (-1.0, 0.3), (0.5, 2.0)]:
+        first = np.vstack([[[x]], X[1:]]), np.append(label, y[1:])
+        yield first, (X[1:], y[1:])
+
+
 @each_noise
 @pytest.mark.parametrize(("n", "l2"), [(6, 0.3), (40, 0.5)])
-def test_numbers_on_a_line_show_no_more_than_is_claimed(noise, delta, n, l2):
-    mechanism = plan_for(LogCosh(), n, l2, noise, delta).mechanism
+@pytest.mark.parametrize(
+    ("relation", "pairs"), [("replace-one", line_pairs), ("zero-out", nulled_pairs)]
+)
+def test_numbers_on_a_line_show_no_more_than_is_claimed(noise, delta, n, l2, relation, pairs):
+    mechanism = plan_for(LogCosh(), n, l2, noise, delta, neighbours=relation).mechanism
     reach = 12 * mechanism.noise_scale / (n * l2) * (1 if noise == "gaussian" else 2)
     grid = line_grid(-reach - 5, reach + 5, 40_001)
     claimed = np.array([mechanism.delta_at(e) for e in EPSILONS])
-    for first, second in line_pairs(n):
+    for first, second in pairs(n):
         exact = deltas(
             log_cosh(*first, n * l2), log_cosh(*second, n * l2), mechanism, grid, EPSILONS
         )
@@ -135,6 +152,40 @@ def test_mirrored_rows_far_on_the_wrong_side_come_near_the_claim_for_logistic_lo
     claimed = np.array([mechanism.delta_at(e) for e in EPSILONS])
     assert (exact <= claimed + 1e-6).all()
     assert exact[3] >= 0.2 * claimed[3]
+
+
+@each_noise
+def test_a_label_far_away_and_a_null_come_near_the_claim(noise, delta):
+    n, l2 = 40, 20.0
+    mechanism = plan_for(LogCosh(), n, l2, noise, delta, neighbours="zero-out").mechanism
+    X, y = np.ones((n, 1)), np.append(60.0, np.zeros(n - 1))
+    pair = log_cosh(X, y, n * l2), log_cosh(X[1:], y[1:], n * l2)
+    reach = 15 * mechanism.noise_scale / (n * l2) + 0.05
+    (exact,) = deltas(*pair, mechanism, line_grid(-reach, reach, 40_001), [0.9])
+    claimed = mechanism.delta_at(0.9)
+    assert 0.35 * claimed <= exact <= claimed
+
+
+def test_a_row_far_on_the_wrong_side_and_a_null_come_near_the_claim_for_logistic_loss():
+    """One branch, in any direction of the plane: twice as near as with two."""
+    n, l2, delta = 60_000, 4e-5, 0.1
+    mechanism = plan_for(
+        Logistic(), n, l2, "gaussian", delta, n_features=2, neighbours="zero-out"
+    ).mechanism
+    rows, labels, weights = (
+        [[math.cos(1.0), math.sin(1.0)], [1.0, 0.0]],
+        [-1.0, 1.0],
+        [1.0, n - 1.0],
+    )
+    pair = [
+        logistic(rows[kept:], labels[kept:], n * l2, np.array(weights[kept:])) for kept in (0, 1)
+    ]
+    wide = max(9 * mechanism.noise_scale / (n * l2), 8.0)
+    grid = square_grid((9.0, 0.0), wide, 901)
+    exact = deltas(*pair, mechanism, grid, EPSILONS)
+    claimed = np.array([mechanism.delta_at(e) for e in EPSILONS])
+    assert (exact <= claimed + 1e-6).all()
+    assert exact[3] >= 0.4 * claimed[3]
 
 
 @each_noise
@@ -192,6 +243,68 @@ def test_tilts_have_the_length_and_direction_of_their_law(noise, delta, size):
     assert (lengths < mechanism.largest_tilt / mechanism.noise_scale).all()
 
 
+class TestAuditOfReleases:
+    """What `audit_release` shows of models on a line, where all labels but one say nothing."""
+
+    X, Y, FAR, OTHER = np.ones((40, 1)), np.zeros(40), np.zeros(40), np.zeros(40)
+    FAR[0], OTHER[0] = 60.0, -60.0
+    ALL, NULLED = np.ones(40), np.append(0.0, np.ones(39))
+
+    def shown(self, data, neighbour, n_draws=250, **parameters):
+        given = {
+            "alpha": 20.0, "l1_ratio": 0.0, "fit_intercept": False, "epsilon": 2.0, **parameters
+        }  # fmt: skip
+        model = PrivateElasticNet("log_cosh", perturbation="objective", **given)
+        return audit_release(model, data, neighbour, n_draws=n_draws, random_state=0)
+
+    @pytest.mark.slow
+    @pytest.mark.filterwarnings("ignore:delta=")
+    @each_noise
+    def test_half_of_the_claim_is_shown_and_not_more_than_it(self, noise, delta):
+        pair = (self.X, self.FAR, self.ALL), (self.X, self.FAR, self.NULLED)
+        found = self.shown(*pair, n_draws=2000, noise=noise, delta=delta, neighbours="zero-out")
+        assert 0.35 * 2 < found.epsilon <= 2
+        assert not found.accuses
+
+    def test_a_replaced_record_is_found_out_where_a_nulled_one_is_claimed(self):
+        found = self.shown((self.X, self.FAR), (self.X, self.OTHER), neighbours="zero-out")
+        assert found.accuses
+
+    def test_a_tilt_that_is_drawn_too_small_is_found_out(self, monkeypatch):
+        true = L2LaplaceObjectivePerturbation._tilt
+        monkeypatch.setattr(
+            L2LaplaceObjectivePerturbation, "_tilt", lambda self, rng: true(self, rng) / 3
+        )
+        assert self.shown((self.X, self.FAR), (self.X, self.OTHER)).accuses
+
+    @pytest.mark.parametrize("noise", ["gaussian", "l2_laplace"])
+    @pytest.mark.parametrize("loss", [Logistic(), Multinomial(3)], ids=repr)
+    def test_its_statistic_is_the_ratio_of_the_densities(self, loss, noise):
+        """By finite differences of the map from weights to tilts, for all classes together."""
+        rng = np.random.default_rng(5)
+        plan = plan_for(loss, 8, 0.1, noise, 0.05, n_features=2, epsilon=3.0)
+        labels = np.resize([-1.0, 1.0] if loss.n_outputs == 1 else [0, 1, 2], 8)
+        X = rng.normal(size=(8, 2)) / 3
+        pair = [
+            RecordsToTilt(plan.problem, InMemoryRecords(X, labels, weights, None))
+            for weights in (np.ones(8), np.append(0.0, np.ones(7)))
+        ]
+        w = rng.normal(size=(loss.n_outputs, 2))
+
+        def log_density(value):
+            def tilt(flat):
+                coef = flat.reshape(w.shape)
+                return (value.summed_gradient(coef) + 8 * 0.1 * coef).ravel()
+
+            steps = 1e-5 * np.eye(w.size)
+            jacobian = [(tilt(w.ravel() + s) - tilt(w.ravel() - s)) / 2e-5 for s in steps]
+            law = TILTS[type(plan.mechanism)](plan.mechanism.noise_scale)
+            return law(tilt(w.ravel())[None])[0] + np.linalg.slogdet(np.array(jacobian))[1]
+
+        (found,) = TiltRatio(plan.mechanism)(w[None], *pair)
+        assert found == pytest.approx(log_density(pair[0]) - log_density(pair[1]), rel=1e-4)
+
+
 class TestPlantedBugs:
     """What the exact law must accuse: more delta, at the claimed epsilon, than is claimed."""
 
@@ -213,6 +326,38 @@ class TestPlantedBugs:
         plan = plan_for(LogCosh(), n, l2, "l2_laplace", 0.0)
         grid = line_grid(-400, 400, 80_001)
         assert self.excess(plan, *self.bend(n, l2), grid) <= 1e-6
+
+    def test_nothing_is_accused_where_the_record_is_nulled(self):
+        """The bend at 0 and a null: the determinant is all that is left of a record there."""
+        n, l2 = 4, 0.2
+        plan = plan_for(LogCosh(), n, l2, "l2_laplace", 0.0, neighbours="zero-out")
+        grid = line_grid(-400, 400, 80_001)
+        assert self.excess(plan, *self.bend(n, l2), grid) <= 1e-6
+
+    def test_a_determinant_for_half_of_a_nulled_record(self, monkeypatch):
+        n, l2 = 4, 0.05
+        true = LogCosh.log_determinant
+        monkeypatch.setattr(LogCosh, "log_determinant", lambda self, r: true(self, r) / 2)
+        plan = plan_for(LogCosh(), n, l2, "l2_laplace", 0.0, neighbours="zero-out")
+        grid = line_grid(-800, 800, 160_001)
+        assert self.excess(plan, *self.bend(n, l2), grid) > 1e-3
+
+    def test_half_of_the_gradient_of_a_nulled_record(self, monkeypatch):
+        n, l2 = 40, 20.0
+        true = LogCosh.gradient_bound
+        monkeypatch.setattr(LogCosh, "gradient_bound", lambda *a: true(*a) / 2)
+        plan = plan_for(LogCosh(), n, l2, "gaussian", 0.05, neighbours="zero-out")
+        X, y = np.ones((n, 1)), np.append(60.0, np.zeros(n - 1))
+        pair = log_cosh(X, y, n * l2), log_cosh(X[1:], y[1:], n * l2)
+        assert self.excess(plan, *pair, line_grid(-1, 1, 40_001)) > 0.02
+
+    def test_a_row_in_the_place_of_a_null(self):
+        """A null that keeps its constant column is one: its label can still be of either sign."""
+        n, l2 = 40, 20.0
+        plan = plan_for(LogCosh(), n, l2, "gaussian", 0.05, neighbours="zero-out")
+        X, y = np.ones((n, 1)), np.zeros(n)
+        pair = [log_cosh(X, np.append(s * 60.0, y[1:]), n * l2) for s in (1, -1)]
+        assert self.excess(plan, *pair, line_grid(-1, 1, 40_001)) > 0.02
 
     def test_no_determinant(self, monkeypatch):
         n, l2 = 4, 0.05

@@ -7,12 +7,14 @@ variables.
 
 import math
 
+import attr
 import numpy as np
 import pytest
 from dp_accounting import dp_event
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from skdp.exceptions import UnsupportedEventError
 from skdp.privacy import PrivacyLedger
 from skdp.privacy.accounting import EventCurve, delta_of, epsilon_of, rho_of
 from skdp.privacy.event_dicts import event_from_dict, event_to_dict
@@ -208,15 +210,29 @@ def test_renyi_divergences_are_finite_at_every_order_and_rise():
     assert (np.diff(divergences) > 0).all()
 
 
-def test_a_ledger_counts_it(tmp_path):
+def test_releases_of_a_null_add_up_with_others_of_that_relation_only():
+    event = attr.evolve(EVENT, neighbours="zero-out")
+    noise = GaussianReleaseDpEvent(2.0, "l2", "zero-out", 8.0)
+    both = dp_event.ComposedDpEvent([event, noise])
+    assert relation_of(both).value == "zero-out"
+    assert delta_of(both, 2.0) > delta_of(event, 2.0) == delta_of(EVENT, 2.0)
+    with pytest.raises(UnsupportedEventError, match="mixes the neighbouring relations"):
+        delta_of(dp_event.ComposedDpEvent([EVENT, noise]), 2.0)
+    with pytest.raises(UnsupportedEventError):
+        delta_of(dp_event.PoissonSampledDpEvent(0.1, event), 1.0)
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "zero-out"])
+def test_a_ledger_counts_it(tmp_path, neighbours):
     from skdp.linear_model import PrivateElasticNetClassifier
 
     ledger = PrivacyLedger.create(
-        tmp_path / "ledger", epsilon=3.0, delta=1e-5, neighbours="replace-one", filter="renyi"
+        tmp_path / "ledger", epsilon=3.0, delta=1e-5, neighbours=neighbours, filter="renyi"
     )
     model = PrivateElasticNetClassifier(
-        epsilon=1.0, delta=1e-6, perturbation="objective", classes=(0, 1), ledger=ledger
-    )
+        epsilon=1.0, delta=1e-6, perturbation="objective", classes=(0, 1), ledger=ledger,
+        neighbours=neighbours,
+    )  # fmt: skip
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(2, size=60)
     model.fit(X, y)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from skdp.linear_model import PrivateElasticNet, PrivateElasticNetClassifier
 from skdp.objectives import ElasticNet, LogCosh, Logistic, Multinomial
-from skdp.privacy import PrivacyBudget
+from skdp.privacy import Neighbours, PrivacyBudget
 from skdp.records import InMemoryRecords, clip_rows
 from skdp.stability.domain import Domain
 from skdp.stability.objective_perturbation import (
@@ -84,6 +84,31 @@ def test_no_neighbour_moves_the_summed_gradient_by_more_and_some_come_near(name,
             gradients.append(RecordsToTilt(problem, of).summed_gradient(coef))
         largest = max(largest, float(np.linalg.norm(gradients[0] - gradients[1])))
     assert 0.7 * bound <= largest <= bound
+
+
+@each_loss
+@pytest.mark.parametrize("rows_per_unit", [1, 3])
+def test_no_nulled_record_moves_it_by_more_and_some_come_near(name, rows_per_unit):
+    """Weight 0 is what a null is: nothing of the row stays, nor of the constant column."""
+    loss, draw = LOSSES[name]
+    facts = domain(rows_per_unit=rows_per_unit, neighbours=Neighbours.ZERO_OUT)
+    bound = TiltFacts.of(loss, ElasticNet(1.0), facts, PrivacyBudget(1.0)).sensitivity.value
+    rng = np.random.default_rng(3)
+    problem = plan_for(loss, epsilon=20.0, rows_per_unit=rows_per_unit).problem
+    largest = 0.0
+    for _ in range(300):
+        X, y = rng.normal(size=(N, D)), draw(rng, N)
+        X[:rows_per_unit] = facts.row_norm * X[0] / np.linalg.norm(X[0])
+        y[:rows_per_unit] = y[0]
+        weights = rng.choice([0.0, 0.5, facts.max_weight], N)
+        coef = rng.normal(size=(loss.n_outputs, D + 1)) * 100.0 * (rng.random() < 0.8)
+        gradients = []
+        for weight in (facts.max_weight, 0.0):
+            weights[:rows_per_unit] = weight
+            of = InMemoryRecords(X, y, weights.copy(), facts.intercept_scaling)
+            gradients.append(RecordsToTilt(problem, of).summed_gradient(coef))
+        largest = max(largest, float(np.linalg.norm(gradients[0] - gradients[1])))
+    assert 0.95 * bound <= largest <= bound
 
 
 @each_loss
@@ -239,6 +264,39 @@ def test_numbers_and_groups_too():
         assert violations(model, *fits) == []
 
 
+@pytest.mark.parametrize(("noise", "delta"), [("auto", 0.0), ("auto", 1e-6), ("gaussian", 1e-3)])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_nothing_but_the_tilted_minimiser_tells_a_null_from_a_row(noise, delta, n_classes):
+    rng = np.random.default_rng(9)
+    model = PrivateElasticNetClassifier(
+        perturbation="objective", neighbours="zero-out", noise=noise, delta=delta, epsilon=2.0,
+        classes=range(n_classes), intercept_scaling=0.3, max_sample_weight=2.0,
+    )  # fmt: skip
+    for kind in KINDS:
+        X, other = neighbouring_rows(kind, rng)
+        y = np.resize(np.arange(n_classes), len(X))
+        weight = rng.uniform(0, 2, len(X))
+        weight[0], nulled = 2.0, weight.copy()
+        nulled[0] = 0.0
+        assert violations(model, (X, y, weight), (X, y, nulled)) == []
+        # What stands in the place of a null, label and all, is of no consequence.
+        label = y.copy()
+        label[0] = n_classes - 1
+        assert violations(model, (X, y, weight), (other, label, nulled)) == []
+
+
+def test_a_nulled_group_of_rows_too():
+    rng = np.random.default_rng(10)
+    for noise in ("l2_laplace", "gaussian"):
+        X, y = rng.normal(size=(10, 3)) * 10, rng.normal(size=10) * 100
+        groups = np.array([7, 7, 1, 1, 2, 2, 3, 3, 4, 4])
+        model = PrivateElasticNet(
+            "log_cosh", perturbation="objective", noise=noise, delta=1e-5, max_rows_per_group=2,
+            n_groups=6, neighbours="zero-out",
+        )  # fmt: skip
+        assert violations(model, (X, y, None, groups), (X[2:], y[2:], None, groups[2:])) == []
+
+
 class TestPlantedBugs:
     """What replay must see."""
 
@@ -258,6 +316,35 @@ class TestPlantedBugs:
         true = LogCosh.gradient_bound
         monkeypatch.setattr(LogCosh, "gradient_bound", lambda *a: true(*a) / 2)
         assert any("input moved by 2.0" in sentence for sentence in self.found())
+
+    def test_the_gradient_of_a_nulled_record_attains_the_bound(self):
+        assert self.nulled() == []
+
+    def nulled(self, weights=(1.0, 0.0), **parameters):
+        given = {"alpha": 5.0, "fit_intercept": False, "neighbours": "zero-out", **parameters}
+        model = PrivateElasticNet("log_cosh", perturbation="objective", **given)
+        first, second = np.ones(10), np.ones(10)
+        first[0], second[0] = weights
+        return violations(model, (self.X, self.y, first), (self.X, self.y, second))
+
+    def test_a_replaced_record_where_a_nulled_one_is_promised(self):
+        assert any("input moved by 2.0" in s for s in self.found(neighbours="zero-out"))
+
+    def test_a_constant_column_that_stays_of_a_null(self):
+        """A row of zeros in place of a null: errors of either sign at an unpenalised distance."""
+        model = PrivateElasticNet(
+            "log_cosh", perturbation="objective", alpha=50.0, neighbours="zero-out",
+            intercept_scaling=3.0,
+        )  # fmt: skip
+        zeroed, weight = self.y.copy(), np.ones(10)
+        zeroed[0] = -self.y[0]
+        fits = (np.zeros((10, 1)), self.y, weight), (np.zeros((10, 1)), zeroed, weight)
+        assert any("input moved by 1." in s for s in violations(model, *fits))
+
+    def test_half_of_the_gradient_of_a_nulled_record(self, monkeypatch):
+        true = LogCosh.gradient_bound
+        monkeypatch.setattr(LogCosh, "gradient_bound", lambda *a: true(*a) / 2)
+        assert any("input moved by 2.0" in sentence for sentence in self.nulled())
 
     def test_weights_that_are_not_clipped(self, monkeypatch):
         from skdp.linear_model.output_perturbed import OutputPerturbedLinearModel
