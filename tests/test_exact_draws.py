@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from skdp._random import RandomSource
 from skdp.mechanisms import binomial as binomial_module
-from skdp.mechanisms import rounded_gaussian
+from skdp.mechanisms import order_statistics, rounded_gaussian
 from skdp.mechanisms.binomial import binomial
 from skdp.mechanisms.continuous import (
     coins,
@@ -190,12 +190,26 @@ def test_equal_keys_are_drawn_again():
     assert random_subset(3, 1, ScriptedSource(5, 5, 1, 9, 2, 4)).tolist() == [1]
 
 
-@pytest.mark.parametrize("size", [6, 16])  # a list of all; rejection
-def test_identities_outside_a_support_are_a_uniform_ordered_sample(size):
+@pytest.mark.parametrize(
+    ("size", "share"), [(6, 16), (16, 16), (16, 0)], ids=["a list of all", "a table", "searches"]
+)
+def test_identities_outside_a_support_are_a_uniform_ordered_sample(size, share, monkeypatch):
+    monkeypatch.setattr(order_statistics, "_TABLE_SHARE", share)
     support, rng = np.array([0, 2, 3]), source(16)
     samples = [distinct_outside(support, size, 2, rng) for _ in range(8000)]
     assert not np.isin(samples, support).any()
     assert equally_likely(samples, math.perm(size - 3, 2))
+
+
+def test_a_table_and_searches_find_the_same_identities(monkeypatch):
+    support = np.flatnonzero(np.random.default_rng(0).random(3000) < 0.2)
+    for m in (0, 1, 30, 800):
+        found = []
+        for share in (0, 16):
+            monkeypatch.setattr(order_statistics, "_TABLE_SHARE", share)
+            found.append(distinct_outside(support, 3000, m, source(20)))
+        assert np.array_equal(*found)
+        assert np.unique(found[1]).size == m
 
 
 @pytest.mark.parametrize("size", [10**3, 10**9])

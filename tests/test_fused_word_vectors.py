@@ -1,4 +1,4 @@
-"""Steps on rows that compiled code makes, many in one call, beside the loop: the same bits."""
+"""Steps that compiled code makes, many in one call on rows, beside the loop: the same bits."""
 
 from dataclasses import replace
 
@@ -8,7 +8,10 @@ import pytest
 from skdp._random import RandomSource
 from skdp.embedding import WholeRows
 from skdp.embedding import fused as module
+from skdp.embedding import fused_dense as dense_module
 from skdp.embedding.fused import can_fuse, fused_dpsgd
+from skdp.embedding.fused_dense import can_fuse_dense, fused_dense_dpsgd
+from skdp.embedding.run import CbowRun
 from skdp.mechanisms.gaussian_selection import GaussianThreshold
 from skdp.mechanisms.rounded_gaussian import RoundedGaussian
 from skdp.mechanisms.statistics import Selection
@@ -24,6 +27,7 @@ from skdp.training import (
     PoissonSampler,
     SurvivorSelector,
     TrainingPlan,
+    dpsgd,
 )
 from tests.support.word_vectors import SIZE, WORDS, corpus, gradients_of, records_of
 
@@ -43,17 +47,9 @@ class Noises:
     def __init__(self):
         self.drawn = {}
 
-    def __call__(self, noise_std):
-        true = RoundedGaussian(noise_std)
-        noises = self
-
-        class Recorded:
-            def integers(self, n, rng):
-                drawn = true.integers(n, rng)
-                noises.drawn.setdefault(noise_std, []).append(drawn)
-                return drawn
-
-        return Recorded()
+    def __call__(self, noise_std, out, rng):
+        out[:] = RoundedGaussian(noise_std).integers(len(out), rng)
+        self.drawn.setdefault(noise_std, []).append(out.copy())
 
     def of(self, noise_std):
         return np.concatenate(self.drawn[noise_std])
@@ -63,7 +59,8 @@ def planned(selector, n_records, noise=None, rate=0.4):
     sampler = PoissonSampler(rate, rate * n_records)
     noise = ConstantNoise() if noise is None else noise
     size = len(WORDS) * SIZE
-    plan = TrainingPlan(sampler, WholeRows(selector, SIZE), noise, 1.0, n_steps=STEPS, size=size)
+    selector = WholeRows(selector, SIZE) if selector.selects else selector
+    plan = TrainingPlan(sampler, selector, noise, 1.0, n_steps=STEPS, size=size)
     return plan.calibrated(PrivacyBudget(8.0, 1e-3))
 
 
@@ -115,7 +112,7 @@ def by_loop(plan, gradients, optimizer, noises, batches):
 @pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS)
 def test_given_the_same_noise_vectors_are_the_same_bit_for_bit(selector, by_document, monkeypatch):
     noises = Noises()
-    monkeypatch.setattr(module, "RoundedGaussian", noises)
+    monkeypatch.setattr(module, "rounded_normals", noises)
     monkeypatch.setattr(module, "_NOISE_AT_A_TIME", 70)  # many calls, and leftovers
     records = records_of(corpus((6, 0, 9, 30, 3, 5)), by_document=by_document)
     gradients = gradients_of(records)
@@ -133,7 +130,7 @@ def test_given_the_same_noise_vectors_are_the_same_bit_for_bit(selector, by_docu
 
 def test_noise_that_changes_is_that_of_each_step(monkeypatch):
     noises = Noises()
-    monkeypatch.setattr(module, "RoundedGaussian", noises)
+    monkeypatch.setattr(module, "rounded_normals", noises)
     records = records_of(corpus((6, 4, 9, 30)))
     plan = planned(GaussianSelector(3, share=0.4), 4, ExponentialDecay(0.3))
     assert len({step.noise.noise_std for step in plan.steps()}) > 3
@@ -154,3 +151,53 @@ def test_only_steps_that_are_the_same_are_fused(monkeypatch):
     assert not can_fuse(plan, gradients_of(records, route="numpy"))
     monkeypatch.setattr(module, "MOST_WORDS", 5)
     assert not can_fuse(plan, gradients)
+
+
+@pytest.mark.parametrize("by_document", [True, False])
+def test_with_noise_everywhere_too(by_document, monkeypatch):
+    noises = Noises()
+    monkeypatch.setattr(dense_module, "rounded_normals", noises)
+    records = records_of(corpus((6, 0, 9, 30, 3, 5)), by_document=by_document)
+    plan = planned(AllCoordinates(), records.n_records, ExponentialDecay(0.3))
+    gradients, seen = gradients_of(records), []
+    assert can_fuse_dense(plan, gradients)
+
+    def begin(made):
+        seen.append(made)
+        gradients.begin(made)
+
+    rng = RandomSource.from_seed(3)
+    fused = fused_dense_dpsgd(plan, gradients, adam_of(plan), rng, seen.append, begin)
+    assert seen == [*range(STEPS), STEPS]
+    drawn = iter(np.concatenate(list(noises.drawn.values())))
+
+    def given(self, n, rng):
+        return next(drawn)
+
+    monkeypatch.setattr(RoundedGaussian, "integers", given)
+    again = gradients_of(records)
+    loop = dpsgd(plan, again, adam_of(plan), RandomSource.from_seed(3), begin=again.begin)
+    assert len({step.noise.noise_std for step in plan.steps()}) > 3
+    assert np.array_equal(fused, loop)
+    assert not np.array_equal(fused, adam_of(plan).values)
+
+
+@pytest.mark.parametrize("selector", [SELECTORS["gaussian"], AllCoordinates()], ids=["rows", "all"])
+def test_whoever_watches_is_told_before_each_step_that_was_asked_for(selector):
+    records = records_of(corpus((6, 4, 9, 30)))
+    run = CbowRun(planned(selector, 4), Adam, 0.05, 0.0, False, 0, SIZE, 0.1)
+    tables = {}
+
+    def watch(made, table):
+        tables[made] = table
+
+    run.train(records, RandomSource.from_seed(1), watch=watch, every=7)
+    assert list(tables) == [0, 7, 14, 21]
+    assert len({table.tobytes() for table in tables.values()}) == 4
+
+
+def test_only_noise_everywhere_is_fused_as_such():
+    records = records_of(corpus((6, 4, 9, 30)))
+    plan = planned(AllCoordinates(), 4)
+    assert not can_fuse_dense(plan, gradients_of(records, route="numpy"))
+    assert not can_fuse_dense(planned(SELECTORS["gaussian"], 4), gradients_of(records))

@@ -34,6 +34,7 @@ from skdp.training import (
     epochs_within,
     longest,
 )
+from tests.support.instances import WORD_MODELS, data_for
 
 N = 100
 X = np.random.default_rng(0).normal(size=(N, 3))
@@ -53,16 +54,17 @@ LARGEST = 1.7e308
         PrivateElasticNet(),
         SparseDPSGDClassifier(classes=[0, 1], n_epochs=1),
         StabilityOutputPerturbation(LogisticRegression(C=0.01)),
+        *WORD_MODELS,
     ],
     ids=lambda model: type(model).__name__,
 )
 def test_a_delta_that_one_published_row_would_keep_warns_where_fit_is_called(model):
     with pytest.warns(PrivacyLeakWarning, match="at least 1 / n_samples = 0.01") as caught:
-        model.set_params(delta=0.01).fit(X, y)
+        model.set_params(delta=0.01).fit(*data_for(model, X, y))
     assert [warning.filename for warning in caught] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model.set_params(delta=0.0099).fit(X, y)
+        model.set_params(delta=0.0099).fit(*data_for(model, X, y))
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-300])

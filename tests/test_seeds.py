@@ -30,10 +30,23 @@ from skdp.linear_model import (
 from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
 from skdp.preprocessing import RowNormClipper
 from skdp.privacy.statement import SEEDED_NOISE, SYSTEM_NOISE
+from tests.support.instances import WORD_MODELS, data_for
 
 SEED = 918273645
 X = np.random.default_rng(4).normal(size=(30, 3))
 y = (X[:, 0] > 0).astype(int)
+
+
+def maker(instance):
+    """Return what makes clones of an instance with other parameters, named as its class."""
+
+    def made(**parameters):
+        return clone(instance).set_params(**parameters)
+
+    made.__name__ = type(instance).__name__
+    return made
+
+
 ESTIMATORS = pytest.mark.parametrize(
     "estimator",
     [
@@ -43,13 +56,23 @@ ESTIMATORS = pytest.mark.parametrize(
         SparseDPSGDRegressor,
         PrivateMLPClassifier,
         PrivateMLPRegressor,
+        # A model of documents is named by an instance, for want of a default that fits any.
+        *map(maker, WORD_MODELS),
     ],
+    ids=lambda made: made.__name__,
 )
 
 
+def fit(model):
+    """Fit a model to rows, or to documents. It is called where warnings are said to come from."""
+    return model.fit(*data_for(model, X, y))
+
+
 def released(model):
-    """Return weights and intercepts of a linear model or of a network, flat."""
-    names = ("coef_", "intercept_", "coefs_", "intercepts_")
+    """Return weights and intercepts, word vectors, or noisy counts, flat."""
+    if hasattr(model, "vocabulary_"):
+        return np.array(model.vocabulary_.counts)
+    names = ("coef_", "intercept_", "coefs_", "intercepts_", "vectors_")
     parts = [getattr(model, name) for name in names if hasattr(model, name)]
     arrays = [a for part in parts for a in (part if isinstance(part, list) else [part])]
     return np.concatenate([np.ravel(array) for array in arrays])
@@ -58,13 +81,13 @@ def released(model):
 @ESTIMATORS
 def test_a_seed_warns_where_fit_was_called_and_the_statement_records_it(estimator):
     with pytest.warns(PrivacyLeakWarning, match="can subtract the noise") as caught:
-        model = estimator(random_state=SEED).fit(X, y)
+        model = fit(estimator(random_state=SEED))
     assert [warning.filename for warning in caught] == [__file__]
     assert model.privacy_.noise == SEEDED_NOISE
     assert "SEEDED" in model.privacy_.explain()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = estimator().fit(X, y)
+        model = fit(estimator())
     assert model.privacy_.noise == SYSTEM_NOISE
 
 
@@ -76,10 +99,10 @@ def test_a_seed_warns_where_fit_was_called_and_the_statement_records_it(estimato
     ids=["int", "numpy int", "RandomState", "Generator"],
 )  # fmt: skip
 def test_the_same_seed_gives_the_same_model(estimator, make):
-    first = estimator(random_state=make()).fit(X, y)
-    second = estimator(random_state=make()).fit(X, y)
+    first = fit(estimator(random_state=make()))
+    second = fit(estimator(random_state=make()))
     assert np.array_equal(released(first), released(second))
-    other = estimator(random_state=SEED + 1).fit(X, y)
+    other = fit(estimator(random_state=SEED + 1))
     assert not np.array_equal(released(first), released(other))
 
 
@@ -156,62 +179,76 @@ def test_the_search_for_the_seed_would_find_it():
 
 @ESTIMATORS
 def test_parameters_keep_the_seed_and_so_does_a_clone(estimator):
-    model = estimator(random_state=SEED).fit(X, y)
+    model = fit(estimator(random_state=SEED))
     assert model.random_state == SEED
     assert model.get_params()["random_state"] == SEED
     assert model.get_params(deep=False)["random_state"] == SEED
     assert clone(model).get_params()["random_state"] == SEED
-    assert np.array_equal(released(clone(model).fit(X, y)), released(model))
+    assert np.array_equal(released(fit(clone(model))), released(model))
     restored = pickle.loads(pickle.dumps(model))
     assert restored.random_state is None
-    assert np.array_equal(restored.predict(X), model.predict(X))
+    assert np.array_equal(released(restored), released(model))
+    if hasattr(model, "predict"):
+        assert np.array_equal(restored.predict(X), model.predict(X))
     assert pickle.loads(pickle.dumps(estimator(random_state=SEED))).random_state == SEED
 
 
 # ---------------------------------------------------------------------- the noise of the system
 
 
-def coefficients():
-    return PrivateElasticNetClassifier(classes=[0, 1]).fit(X, y).coef_.tobytes()
+#: Models that draw their noise in different ways: of a linear model, of vectors, of counts.
+DRAWING = pytest.mark.parametrize(
+    "model",
+    [PrivateElasticNetClassifier(classes=[0, 1]), *WORD_MODELS],
+    ids=lambda model: type(model).__name__,
+)
+
+
+def release(model):
+    return np.ascontiguousarray(released(fit(model))).tobytes()
 
 
 def distinct(releases):
     return len(set(releases)) == len(releases)
 
 
-def test_fits_draw_fresh_noise():
-    model = PrivateElasticNetClassifier()
-    assert distinct([model.fit(X, y).coef_.tobytes() for _ in range(20)])
-    assert distinct([clone(model).fit(X, y).coef_.tobytes() for _ in range(20)])
+@DRAWING
+def test_fits_draw_fresh_noise(model):
+    assert distinct([release(model) for _ in range(20)])
+    assert distinct([release(clone(model)) for _ in range(20)])
     np.random.seed(0)  # noqa: NPY002
-    first = coefficients()
+    first = release(clone(model))
     np.random.seed(0)  # noqa: NPY002
-    assert first != coefficients()
+    assert first != release(clone(model))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_forked_children_and_their_parent_draw_different_noise():
-    model = PrivateElasticNetClassifier(classes=[0, 1]).fit(X, y)
+@DRAWING
+def test_forked_children_and_their_parent_draw_different_noise(model):
+    model = fit(clone(model))
+    size = len(release(clone(model)))
     releases = []
     for _ in range(3):
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
             with contextlib.suppress(BaseException):
-                os.write(writer, model.fit(X, y).coef_.tobytes() + coefficients())
+                os.write(writer, release(model) + release(clone(model)))
             os._exit(0)
         os.close(writer)
         with os.fdopen(reader, "rb") as stream:
             sent = stream.read()
         os.waitpid(child, 0)
-        assert len(sent) == 48
-        releases += [sent[:24], sent[24:]]
-    assert distinct([*releases, model.fit(X, y).coef_.tobytes(), coefficients()])
+        assert len(sent) == 2 * size
+        releases += [sent[:size], sent[size:]]
+    assert distinct([*releases, release(model), release(clone(model))])
 
 
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
-def test_workers_draw_different_noise(backend):
-    model = PrivateElasticNetClassifier(classes=[0, 1]).fit(X, y)
-    models = Parallel(n_jobs=2, backend=backend)(delayed(clone(model).fit)(X, y) for _ in range(8))
-    assert distinct([model.coef_.tobytes() for model in [model, *models]])
+@DRAWING
+def test_workers_draw_different_noise(model, backend):
+    model = fit(clone(model))
+    data = data_for(model, X, y)
+    models = Parallel(n_jobs=2, backend=backend)(delayed(clone(model).fit)(*data) for _ in range(8))
+    assert distinct([released(model).tobytes() for model in [model, *models]])

@@ -7,13 +7,11 @@ import zipfile
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
-import skdp.embedding
 from skdp.embedding import (
     LineCorpus,
     PrivateCBOW,
@@ -262,27 +260,6 @@ def test_a_clone_keeps_a_vocabulary_that_was_paid_for():
     assert "Paid for." in copy.privacy_.assumptions
 
 
-#: One instance of every public estimator of the package.
-ESTIMATORS = (PrivateCBOW(vocabulary=["a", "b"]), PrivateVocabulary())
-
-
-def test_every_public_estimator_is_listed():
-    public = {
-        cls
-        for cls in vars(skdp.embedding).values()
-        if isinstance(cls, type) and issubclass(cls, BaseEstimator)
-    }
-    assert public == {type(model) for model in ESTIMATORS}
-
-
-def test_scikit_learns_checks_pass():
-    for model in ESTIMATORS:
-        with warnings.catch_warnings():
-            # Its checks of fits want two-dimensional arrays; tags say that these take texts.
-            warnings.filterwarnings("ignore", message="Can't test estimator")
-            check_estimator(model)
-
-
 class TestTransform:
     def test_documents_become_means_of_their_words(self):
         model = make().fit(DOCUMENTS)
@@ -368,6 +345,8 @@ class TestWord2vecFormat:
         loaded = models.KeyedVectors.load_word2vec_format(tmp_path / "vectors", binary=binary)
         assert loaded.index_to_key == model.index_to_key_
         np.testing.assert_allclose(loaded.vectors, model.vectors_, rtol=1e-6)
+        ours, theirs = model.most_similar("w3", topn=5), loaded.most_similar("w3", topn=5)
+        assert [word for word, _ in ours] == [word for word, _ in theirs]
 
     def test_words_that_it_cannot_hold_are_refused(self, tmp_path):
         model = make(vocabulary=["new york", "w0"]).fit(DOCUMENTS)

@@ -49,7 +49,8 @@ def public_vocabulary(documents: list[str]) -> Vocabulary:
     """Return the words of most public documents, with their public counts."""
     counts: Counter[str] = Counter()
     for words in token_lists(documents):
-        counts.update(set(words) - ENGLISH_STOP_WORDS)
+        # In an order of their own: that of a set is another one in each process.
+        counts.update(sorted(set(words) - ENGLISH_STOP_WORDS))
     return Vocabulary.of(dict(counts.most_common(N_WORDS)))
 
 

@@ -4,7 +4,9 @@ Usage: python -m benchmarks.papers.write_embedding
 """
 
 import csv
+import re
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 
@@ -15,6 +17,7 @@ TARGET = ROOT / "docs" / "embeddings.md"
 PROSE = Path(__file__).with_name("embedding_page.md")
 READING = Path(__file__).with_name("embedding_reading.md")
 FIGURE = ROOT / "docs" / "figures" / "embedding_losses.png"
+BATCHES = ("20", "500")
 COLORS = {
     "no privacy": "#000000",
     "dense noise": "#0072B2",
@@ -28,10 +31,19 @@ COLORS = {
 Row = dict[str, str]
 
 
-def rows_of(setting: str) -> list[Row]:
-    """Return the rows of a setting."""
+def rows_of(setting: str, batch: str) -> list[Row]:
+    """Return the rows of a setting with batches of one size, methods in one order."""
     with RESULTS.open(newline="") as stored:
-        return [row for row in csv.DictReader(stored) if row["setting"] == setting]
+        rows = csv.DictReader(stored)
+        found = [row for row in rows if (row["setting"], row["batch"]) == (setting, batch)]
+    return sorted(found, key=_place)
+
+
+def _place(row: Row) -> tuple[float, bool, int]:
+    order = ["untrained", *COLORS]
+    epsilon = float(row["epsilon"] or 0)
+    known = {"untrained": -2.0, "no privacy": -1.0}.get(row["method"], epsilon)
+    return known, row["accounting"] == "the paper's", order.index(row["method"])
 
 
 def label(row: Row) -> str:
@@ -48,28 +60,42 @@ def last_losses(rows: list[Row]) -> list[Row]:
     return list(found.values())
 
 
-def loss_table(setting: str) -> str:
-    """Return losses after the last epoch."""
+def loss_table(setting: str, batch: str) -> str:
+    """Return losses after the last epoch that was made."""
     lines = [
-        "| method | epsilon | sound epsilon | training loss | test loss |",
-        "|---|---:|---:|---:|---:|",
+        "| method | epsilon | sound epsilon | noise | epochs | training loss | test loss |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for row in last_losses(rows_of(setting)):
+    for row in last_losses(rows_of(setting, batch)):
         claimed, sound = _epsilon(row["epsilon"]), _epsilon(row["sound_epsilon"])
+        sigma = f"{float(row['sigma']):.3f}" if row["accounting"] else ""
+        made = (
+            row["epoch"]
+            if row["epoch"] in ("0", row["epochs"])
+            else (f"{row['epoch']} of {row['epochs']}")
+        )
         train, test = float(row["train"]), float(row["test"])
-        lines.append(f"| {label(row)} | {claimed} | {sound} | {train:.3f} | {test:.3f} |")
+        lines.append(
+            f"| {label(row)} | {claimed} | {sound} | {sigma} | {made} | {train:.3f} | {test:.3f} |"
+        )
     return "\n".join(lines)
 
 
 def accuracy_table() -> str:
-    """Return per cent of reviews that are classified correctly."""
-    lines = ["| start | method | epsilon | correct, % |", "|---|---|---:|---:|"]
+    """Return per cent of reviews that are classified correctly, for each size of batches."""
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
     for setting, start in (("paper", "N(0, 1)"), ("small", "0.1 N(0, 1)")):
-        for row in rows_of(setting):
-            if row["accuracy"]:
-                correct = 100 * float(row["accuracy"])
-                epsilon = _epsilon(row["epsilon"])
-                lines.append(f"| {start} | {label(row)} | {epsilon} | {correct:.1f} |")
+        for batch in BATCHES:
+            for row in rows_of(setting, batch):
+                if row["accuracy"]:
+                    arm = found.setdefault((start, label(row), _epsilon(row["epsilon"])), {})
+                    arm[batch] = f"{100 * float(row['accuracy']):.1f}"
+    lines = [
+        "| start | method | epsilon | " + " | ".join(f"batches of {n}" for n in BATCHES) + " |",
+        "|---|---|---:|---:|---:|",
+    ]
+    for arm, correct in found.items():
+        lines.append("| " + " | ".join([*arm, *(correct.get(n, "") for n in BATCHES)]) + " |")
     return "\n".join(lines)
 
 
@@ -78,31 +104,45 @@ def _epsilon(text: str) -> str:
 
 
 def draw() -> None:
-    """Draw losses by epoch: training dashed, test solid; one panel for each epsilon."""
-    panels = [("paper", "30")] + [("small", epsilon) for epsilon in ("1", "3", "10")]
-    panels = [panel for panel in panels if _arms(*panel)]
-    figure, axes = plt.subplots(1, len(panels), figsize=(3.6 * len(panels), 3.6))
+    """Draw losses by epoch: training dotted, test solid; a panel for each epsilon and batch."""
+    columns = [("paper", "30")] + [("small", epsilon) for epsilon in ("1", "3", "10")]
+    figure, grid = plt.subplots(len(BATCHES), len(columns), figsize=(14.4, 7.0), squeeze=False)
     figure.set_layout_engine("constrained")
-    for axis, (setting, epsilon) in zip(axes.flat, panels, strict=True):
-        for method, rows in _arms(setting, epsilon).items():
-            epochs = [int(row["epoch"]) for row in rows]
-            for part, style in (("test", "-"), ("train", ":")):
-                losses = [float(row[part]) for row in rows]
-                name = method if part == "test" else None
-                axis.plot(epochs, losses, style, color=COLORS[method], label=name)
-        start = "N(0, 1)" if setting == "paper" else "0.1 N(0, 1)"
-        axis.set_title(f"epsilon {epsilon}, start {start}", fontsize=10)
-        axis.set(xlabel="epoch", ylabel="loss: test solid, training dotted")
-        axis.grid(axis="y", color="#e5e5e5")
-        axis.spines[["top", "right"]].set_visible(False)
-    axes.flat[0].legend(fontsize=7, frameon=False)
-    figure.savefig(FIGURE, dpi=150)
+    for batch, axes in zip(BATCHES, grid, strict=True):
+        for axis, (setting, epsilon) in zip(axes, columns, strict=True):
+            _draw_panel(axis, _arms(setting, batch, epsilon))
+            start = "N(0, 1)" if setting == "paper" else "0.1 N(0, 1)"
+            title = f"epsilon {epsilon}, start {start}, batches of {batch}"
+            axis.set_title(title, fontsize=9)
+    handles = {
+        name: handle
+        for axis in grid.flat
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
+    names = [name for name in COLORS if name in handles]
+    lines = [handles[name] for name in names]
+    figure.legend(lines, names, loc="outside lower center", ncols=len(names), frameon=False)
+    figure.savefig(FIGURE, dpi=110)
     plt.close(figure)
 
 
-def _arms(setting: str, epsilon: str) -> dict[str, list[Row]]:
+def _draw_panel(axis: Any, arms: dict[str, list[Row]]) -> None:
+    if not arms:
+        axis.set_visible(False)
+    for method, rows in arms.items():
+        epochs = [int(row["epoch"]) for row in rows]
+        for part, style in (("test", "-"), ("train", ":")):
+            losses = [float(row[part]) for row in rows]
+            name = method if part == "test" else None
+            axis.plot(epochs, losses, style, color=COLORS[method], label=name)
+    axis.set(xlabel="epoch", ylabel="loss: test solid, training dotted")
+    axis.grid(axis="y", color="#e5e5e5")
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _arms(setting: str, batch: str, epsilon: str) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
-    for row in rows_of(setting):
+    for row in rows_of(setting, batch):
         wanted = _epsilon(row["epsilon"]) == epsilon or row["method"] == "no privacy"
         if wanted and row["train"] and row["accounting"] in ("", "sound"):
             found.setdefault(row["method"], []).append(row)
@@ -120,21 +160,24 @@ def readings() -> dict[str, str]:
 def main() -> None:
     """Write the page and its figure."""
     draw()
-    rows = [row for setting in ("paper", "small") for row in rows_of(setting)]
     lines = SPEED.read_text().splitlines()
     text = PROSE.read_text()
+    tables = {
+        f"{setting}_{batch}": loss_table(setting, batch)
+        for setting in ("paper", "small")
+        for batch in BATCHES
+    }
+    empty = {f"{{{name}}}" for name, table in tables.items() if table.count("\n") < 2}
     parts = {
-        "epochs": max((row["epoch"] for row in rows if row["epoch"]), key=int),
-        "seeds": {1: "one"}.get(len({row["seed"] for row in rows}), "several"),
-        "paper": loss_table("paper"),
-        "small": loss_table("small"),
+        # What is said about a table that has no rows yet is left out with it.
+        **{name: "" if any(map(part.count, empty)) else part for name, part in readings().items()},
+        **tables,
         "accuracy": accuracy_table(),
         "speed": "\n".join(line for line in lines if not line.startswith("Requirement")).strip(),
-        **readings(),
     }
     for name, part in parts.items():
         text = text.replace("{" + name + "}", part)
-    TARGET.write_text(text)
+    TARGET.write_text(re.sub("\n{3,}", "\n\n", text))
 
 
 if __name__ == "__main__":

@@ -7,21 +7,22 @@ by the exponential mechanism, the sparse vector technique and Gaussian noise, an
 
 Two settings. "paper": vectors start at N(0, 1) and gradients are clipped at 15, epsilon 30, with
 sound accounting for one example and with the paper's split, which is no guarantee. "small": they
-start at 0.1 N(0, 1) and are clipped at 1, epsilon 1, 3 and 10, sound. Not the paper's: batches of
-500 in place of 20, which hide more at the same cost of time, and fewer epochs.
+start at 0.1 N(0, 1) and are clipped at 1, epsilon 1, 3 and 10, sound. Each with the paper's 20
+epochs of batches of 20, and, with --batch 500 --epochs 6, with larger ones, which hide more at the
+same cost of time.
 
 Then the vectors as features: film reviews as means of their words, logistic regression, five folds.
 
-Usage: python -m benchmarks.papers.zhang_embedding [--epochs 6] [--brown PATH] [--output CSV]
+Usage: python -m benchmarks.papers.zhang_embedding [--batch 20] [--epochs 20] [--brown PATH]
+[--output CSV]
 """
 
 import argparse
 import csv
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,9 @@ from benchmarks.papers.embedding_accounts import split_claim
 from benchmarks.papers.embedding_corpus import WINDOW, Corpus, Documents, corpus
 from skdp._random import RandomSource
 from skdp.embedding import PrivateCBOW, WholeRows
+from skdp.embedding.dense_kernels import make_step
 from skdp.embedding.encoding import encoded
+from skdp.embedding.fused_dense import by_word
 from skdp.embedding.gradients import CbowGradients
 from skdp.embedding.loss import mean_loss
 from skdp.embedding.negatives import NegativeLaw
@@ -55,12 +58,12 @@ from skdp.training import (
     TrainingPlan,
 )
 
-SIZE, NEGATIVES, DELTA, BATCH, SEEN = 100, 8, 1e-5, 500, 20_000
+SIZE, NEGATIVES, DELTA, SEEN = 100, 8, 1e-5, 20_000
 COORDINATES, ROWS = 5000, 50
 PAPERS = ("exponential", "sparse vector")
 COLUMNS = (
-    "setting", "method", "accounting", "epsilon", "sound_epsilon", "sigma", "epoch", "train",
-    "test", "accuracy", "seconds", "seed",
+    "setting", "method", "accounting", "epsilon", "sound_epsilon", "sigma", "batch", "epochs",
+    "epoch", "train", "test", "accuracy", "seconds", "seed",
 )  # fmt: skip
 
 
@@ -93,6 +96,23 @@ SETTINGS = {
 }
 
 Row = dict[str, Any]
+Write = Callable[[Row], None]
+#: Method, accounting, claimed epsilon, sound epsilon and plan.
+Arm = tuple[str, str, float, float, TrainingPlan]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Expected batch size, number of epochs, and how many of these are made."""
+
+    batch: int
+    epochs: int
+    made: int
+
+    def cut(self, plan: TrainingPlan) -> TrainingPlan:
+        """Return the first steps of a plan, with the noise of the whole."""
+        steps = round(plan.n_steps * self.made / self.epochs)
+        return replace(plan, n_steps=min(plan.n_steps, steps))
 
 
 @dataclass(frozen=True)
@@ -140,11 +160,11 @@ def losses(data: Data, table: np.ndarray) -> dict[str, float]:
 
 
 def plan_of(
-    selector: CoordinateSelector, data: Data, epochs: int, setting: Setting
+    selector: CoordinateSelector, data: Data, schedule: Schedule, setting: Setting
 ) -> TrainingPlan:
     """Return the shape of a run; its noise is still to be set."""
-    sampler = PoissonSampler.of_batch_size(BATCH, data.train.n_records)
-    n_steps = round(epochs * sampler.steps_per_epoch)
+    sampler = PoissonSampler.of_batch_size(schedule.batch, data.train.n_records)
+    n_steps = round(schedule.epochs * sampler.steps_per_epoch)
     size = data.n_words * SIZE
     return TrainingPlan(
         sampler, selector, ConstantNoise(), setting.clip, n_steps=n_steps, size=size
@@ -169,10 +189,11 @@ def trained(
     per_epoch = round(plan.sampler.steps_per_epoch)
 
     def watch(made: int, table: np.ndarray) -> None:
-        if made % per_epoch == 0 and made:
+        if made:
             report(made // per_epoch, table)
 
-    table = run.train(data.train, RandomSource.from_seed(seed), watch=watch)
+    rng = RandomSource.from_seed(seed)
+    table = run.train(data.train, rng, watch=watch, every=per_epoch)
     report(round(plan.n_steps / per_epoch), table)
     return table
 
@@ -190,33 +211,51 @@ def plainly_trained(
     optimizer = Adam(run.descent, run._beginning(rng.spawn()))
     key = rng.spawn().words(1)[0]
     gradients = CbowGradients(data.train, SIZE, most_records=1, key=key)
-    per_epoch, made = round(plan.sampler.steps_per_epoch), 0
+    state = by_word(optimizer, gradients.shape, plan.n_steps)
+    total = np.empty(gradients.shape)
+    per_epoch, made, unbounded, grid = round(plan.sampler.steps_per_epoch), 0, 2.0**30, 2.0**-30
     for block in plan.sampler.blocks(data.train.n_records, plan.n_steps, rng.spawn()):
         for rows in block.each():
             gradients.begin(made)
-            total = gradients.clipped_sum(
-                optimizer.values, 1.0, rows, max_norm=2.0**30, grid=2.0**-30
-            )
-            optimizer.apply(total.toarray())
+            sums = gradients.sums(optimizer.values, rows, max_norm=unbounded, grid=grid)
+            total[:] = 0.0
+            make_step(state, made, *sums, total, grid)
             made += 1
-            if made % per_epoch == 0:
+            if made % per_epoch == 0 and made < plan.n_steps:
                 report(made // per_epoch, run._table(optimizer))
+    report(round(plan.n_steps / per_epoch), run._table(optimizer))
     return run._table(optimizer)
 
 
-def arms(
-    setting: Setting, data: Data, epochs: int
-) -> Iterator[tuple[str, str, float, float, TrainingPlan]]:
-    """Yield method, accounting, claimed epsilon, sound epsilon and plan."""
+def arms(setting: Setting, data: Data, schedule: Schedule) -> Iterator[Arm]:
+    """Yield the arms of a setting."""
     for epsilon in setting.epsilons:
         for name, selector in setting.selectors.items():
-            plan = plan_of(selector, data, epochs, setting)
+            plan = plan_of(selector, data, schedule, setting)
             yield name, "sound", epsilon, epsilon, plan.calibrated(PrivacyBudget(epsilon, DELTA))
     for name in PAPERS if setting.papers else ():
         selector = setting.selectors[name]
-        shape = plan_of(selector, data, epochs, setting)
+        shape = plan_of(selector, data, schedule, setting)
         claim = split_claim(shape.sampler, selector, setting.clip, shape.n_steps, shape.size)
         yield name, "the paper's", claim.claimed, claim.sound, claim.plan
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which arms are to be run; what is empty or None admits all."""
+
+    setting: str
+    methods: str
+    accounting: str | None
+    epsilon: float | None
+
+    def __call__(self, setting: str, method: str, accounting: str, epsilon: float) -> bool:
+        return (
+            self.setting in ("", setting)
+            and (not self.methods or method in self.methods.split(";"))
+            and self.accounting in (None, accounting)
+            and self.epsilon in (None, epsilon)
+        )
 
 
 def accuracy(found: Corpus, table: np.ndarray) -> float:
@@ -230,65 +269,87 @@ def accuracy(found: Corpus, table: np.ndarray) -> float:
         return float(cross_val_score(model, features, found.labels, cv=5).mean())
 
 
-def measure(found: Corpus, epochs: int, seed: int, only: str, least: float) -> Iterator[Row]:
-    """Yield a row for each epoch of each arm, and one of its accuracy."""
+def measure(found: Corpus, schedule: Schedule, seed: int, wanted: Wanted, write: Write) -> None:
+    """Write a row for each epoch of each arm, and one of its accuracy."""
     data = data_of(found)
     for name, setting in SETTINGS.items():
-        shape = plan_of(AllCoordinates(), data, epochs, setting)
-        start = run_of(shape, setting)._beginning(RandomSource.from_seed(seed).spawn())
-        untrained = {"setting": name, "method": "untrained"}
-        yield {**untrained, "epoch": 0, **losses(data, start.reshape(-1, SIZE))}
-        yield {**untrained, "accuracy": accuracy(found, start.reshape(-1, SIZE))}
+        shape = plan_of(AllCoordinates(), data, schedule, setting)
+        untrained = ("untrained", "", -np.inf, -np.inf, shape)
         plain = ("no privacy", "", np.inf, np.inf, shape)
-        for method, accounting, epsilon, sound, plan in (plain, *arms(setting, data, epochs)):
-            if epsilon < least or (only and method not in only.split(";")):
-                continue
-            facts = {
-                "setting": name, "method": method, "accounting": accounting, "epsilon": epsilon,
-                "sound_epsilon": sound, "sigma": plan.noise.level,
-            }  # fmt: skip
-            for row in fitted(plan, setting, data, seed, found, method == "no privacy"):
-                yield {**facts, **row}
-            print(facts, row, file=sys.stderr, flush=True)
+        for arm in (untrained, plain, *arms(setting, data, schedule)):
+            if wanted(name, *arm[:3]):
+                *facts, plan = arm
+                arm = (*facts, schedule.cut(plan))
+                measure_arm(arm, {"setting": name}, data, found, seed, write)
 
 
-def fitted(
-    plan: TrainingPlan, setting: Setting, data: Data, seed: int, found: Corpus, plain: bool
-) -> list[Row]:
-    """Train once; return a row for each epoch, then one of accuracy and time."""
-    rows: list[Row] = []
+def measure_arm(arm: Arm, known: Row, data: Data, found: Corpus, seed: int, write: Write) -> None:
+    """Write the rows of one arm."""
+    method, accounting, epsilon, sound, plan = arm
+    setting = SETTINGS[known["setting"]]
+    facts: Row = {**known, "method": method}
+    if method == "untrained":
+        start = run_of(plan, setting)._beginning(RandomSource.from_seed(seed).spawn())
+        table, seconds = start.reshape(-1, SIZE), 0.0
+        write({**facts, "epoch": 0, **losses(data, table)})
+    else:
+        sigma = plan.noise.level if accounting else 0.0
+        facts |= {
+            "accounting": accounting, "epsilon": epsilon, "sound_epsilon": sound, "sigma": sigma,
+        }  # fmt: skip
+        run = trained if accounting else plainly_trained
+        table, seconds = timed(run, plan, setting, data, seed, lambda row: write(facts | row))
+    write({**facts, "accuracy": accuracy(found, table), "seconds": seconds})
+
+
+def timed(
+    run: Callable[..., np.ndarray], plan: TrainingPlan, setting: Setting, data: Data, seed: int,
+    write: Write,
+) -> tuple[np.ndarray, float]:  # fmt: skip
+    """Train once, writing a row for each epoch; return the vectors and the CPU time of training."""
     watching = 0.0
 
     def report(epoch: int, table: np.ndarray) -> None:
         nonlocal watching
         before = time.process_time()
-        rows.append({"epoch": epoch, **losses(data, table)})
+        write({"epoch": epoch, **losses(data, table)})
         watching += time.process_time() - before
 
     began = time.process_time()
-    table = (plainly_trained if plain else trained)(plan, setting, data, seed, report)
-    seconds = time.process_time() - began - watching
-    return [*rows, {"accuracy": accuracy(found, table), "seconds": seconds}]
+    table = run(plan, setting, data, seed, report)
+    return table, time.process_time() - began - watching
 
 
 def main() -> None:
     """Measure and store."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--epochs", type=int, default=6)
+    options.add_argument("--batch", type=int, default=20)
+    options.add_argument("--epochs", type=int, default=20)
+    options.add_argument("--made", type=int, help="stop after so many epochs of these")
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--setting", default="", help="one of the two")
     options.add_argument("--only", default="", help="methods, separated by semicolons")
-    options.add_argument("--least", type=float, default=0.0, help="least epsilon")
+    options.add_argument("--accounting", default=None, help="one of the two")
+    options.add_argument("--epsilon", type=float, default=None, help="one of them")
     options.add_argument("--brown", help="the Brown corpus, in NLTK's format")
-    options.add_argument("--output", type=Path, help="CSV file")
+    options.add_argument("--output", type=Path, help="CSV file; rows are added to it")
     arguments = options.parse_args()
-    found = corpus(arguments.brown)
-    how = (arguments.epochs, arguments.seed, arguments.only, arguments.least)
-    with (arguments.output or Path("/dev/stdout")).open("w", newline="") as file:
+    wanted = Wanted(arguments.setting, arguments.only, arguments.accounting, arguments.epsilon)
+    public = {"batch": arguments.batch, "epochs": arguments.epochs, "seed": arguments.seed}
+    output = arguments.output or Path("/dev/stdout")
+    new = not output.is_file()
+    with output.open("a", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        for row in measure(found, *how):
-            writer.writerow({**row, "seed": arguments.seed})
+        if new:
+            writer.writeheader()
+
+        def write(row: Row) -> None:
+            writer.writerow({**row, **public})
             file.flush()
+
+        made = arguments.made or arguments.epochs
+        schedule = Schedule(arguments.batch, arguments.epochs, made)
+        measure(corpus(arguments.brown), schedule, arguments.seed, wanted, write)
 
 
 if __name__ == "__main__":

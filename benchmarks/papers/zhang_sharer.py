@@ -18,6 +18,7 @@ from benchmarks.papers.embedding_corpus import corpus
 from benchmarks.papers.zhang_embedding import (
     DELTA,
     SETTINGS,
+    Schedule,
     data_of,
     plainly_trained,
     plan_of,
@@ -26,7 +27,7 @@ from benchmarks.papers.zhang_embedding import (
 from skdp.audit import ContextPerplexity, plant_canaries, random_phrases, secret_sharer
 from skdp.privacy import PrivacyBudget
 
-SETTING = SETTINGS["small"]
+SETTING, BATCH = SETTINGS["small"], 500
 ARMS = (("no privacy", None), ("dense noise", 1.0), ("dense noise", 10.0), ("rows, adafest", 10.0))
 COLUMNS = ("method", "epsilon", "copies", "mean_exposure", "median_rank", "p_value", "references")
 
@@ -37,6 +38,7 @@ def main() -> None:
     options.add_argument("--epochs", type=int, default=6)
     options.add_argument("--output", type=Path, help="CSV file")
     given = options.parse_args()
+    schedule = Schedule(BATCH, given.epochs, given.epochs)
     found = corpus()
     words = found.vocabulary.words
     canaries = random_phrases(words, 100, random_state=1)
@@ -48,8 +50,8 @@ def main() -> None:
             planted = plant_canaries(found.parts["train"], canaries, n_copies=copies)
             data = data_of(replace(found, parts={**found.parts, "train": planted}))
             for name, epsilon in ARMS:
-                plan = plan_of(SETTING.selectors.get(name, SETTING.selectors["dense noise"]), data,
-                               given.epochs, SETTING)  # fmt: skip
+                selector = SETTING.selectors.get(name, SETTING.selectors["dense noise"])
+                plan = plan_of(selector, data, schedule, SETTING)
                 train = plainly_trained if epsilon is None else trained
                 if epsilon is not None:
                     plan = plan.calibrated(PrivacyBudget(epsilon, DELTA))

@@ -61,6 +61,7 @@ def main() -> None:
     """Print the table; the exit status tells whether the requirement is met."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--ways", default="", help="some of them, separated by semicolons")
     parser.add_argument("--opacus", required=True, help="an interpreter with Opacus")
     arguments = parser.parse_args()
     corpus = documents()
@@ -70,6 +71,8 @@ def main() -> None:
     lines, failed = [], False
     with Opacus(arguments.opacus, table, "opacus_cbow_epoch.py", str(BATCH)) as opacus:
         for name, (how, limit) in WAYS.items():
+            if arguments.ways and name not in arguments.ways.split(";"):
+                continue
             few, many = 1, 3 if "everywhere" in name else 11
             clock = partial(per_unit, partial(ours, corpus, how), few, many)
             clock()  # what is slow once: compilation, calibration, first imports

@@ -55,7 +55,8 @@ class PrivateCBOW(WordVectorsMixin, PrivateEstimator):
     vocabulary : list of str, mapping, Vocabulary or fitted PrivateVocabulary
         The words that get vectors: a public list; a mapping of words to *public* counts; or
         what :class:`PrivateVocabulary` has paid for. None is refused: the words of private
-        documents, and how often they occur, are private.
+        documents, and how often they occur, are private. Words of texts have two letters or more
+        and are in lower case.
     epsilon : float, default=1.0
         Privacy loss of everything that `fit` releases.
     delta : float, default=1e-6
@@ -173,9 +174,9 @@ class PrivateCBOW(WordVectorsMixin, PrivateEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012  (scikit-learn's convention)
-        "vector_size": [Interval(Integral, 1, None, closed="left")],
-        "window": [Interval(Integral, 1, None, closed="left")],
-        "negative": [Interval(Integral, 1, None, closed="left")],
+        "vector_size": [Interval(Integral, 1, 2**31, closed="left")],
+        "window": [Interval(Integral, 1, 2**31, closed="left")],
+        "negative": [Interval(Integral, 1, 2**31, closed="left")],
         "vocabulary": "no_validation",
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
@@ -260,8 +261,8 @@ class PrivateCBOW(WordVectorsMixin, PrivateEstimator):
         ----------
         X : iterable of documents
             Each a text, which is split into words of two or more letters or digits in lower case,
-            or a list of words. Read once, one document at a time: :class:`LineCorpus` and
-            :class:`TaggedCorpus` may be larger than memory.
+            or a list of words, in their order. Read once, one document at a time:
+            :class:`LineCorpus` and :class:`TaggedCorpus` may be larger than memory.
         y : None
             Ignored.
 
@@ -270,23 +271,49 @@ class PrivateCBOW(WordVectorsMixin, PrivateEstimator):
         self
             With the released vectors.
         """
+        self._fit_records(X, stacklevel=5)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X, y=None):
+        """Fit, and return the mean of the vectors of each document's words.
+
+        The documents are read once, so that a generator gives a row for each of them.
+
+        Parameters
+        ----------
+        X : iterable of documents
+            As for `fit`.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, vector_size)
+            As of `transform`: a row tells about its document; what is private is the vectors.
+        """
+        return self._means_of_each(self._fit_records(X, stacklevel=6).documents.each())
+
+    def _fit_records(self, X, stacklevel):
+        """Fit, and return the records; warnings are of `stacklevel` frames above."""
         vocabulary = self._admitted_vocabulary()
         records = self._records(X, vocabulary, UNITS[self.unit].by_document)
         run = cbow_run(self, self._admitted_size(records), len(vocabulary))
         run.refuse_large_size()
         statement = self._statement(run, vocabulary)
-        self._warn_of_large_delta(run.plan.sampler.public_size, stacklevel=4)
-        rng = self._random_source(stacklevel=4)
+        self._warn_of_large_delta(run.plan.sampler.public_size, stacklevel=stacklevel)
+        rng = self._random_source(stacklevel=stacklevel)
         self._spend(statement)
         with progress_bar(run.plan, self._number("delta"), self.verbose) as progress:
-            self.vectors_ = run.train(records, rng, progress)
+            vectors = run.train(records, rng, progress)
+        self.vectors_ = vectors
         self.index_to_key_ = list(vocabulary.words)
         self.privacy_ = statement
         self.noise_multiplier_ = run.plan.noise.level
         self.n_steps_ = run.plan.n_steps
         self.batch_size_ = run.plan.sampler.divisor
         self.learning_rate_ = run.learning_rate
-        return self
+        return records
 
     def score(self, X, y=None):
         """Return minus the mean loss of the examples of some documents.
@@ -306,7 +333,10 @@ class PrivateCBOW(WordVectorsMixin, PrivateEstimator):
             0 at best. NaN where there is no example.
         """
         check_is_fitted(self)
-        records = self._records(X, self._admitted_vocabulary(), by_document=True, every=True)
+        vocabulary = self._admitted_vocabulary()
+        if list(vocabulary.words) != self.index_to_key_:
+            raise ValueError("vocabulary was changed since the fit: these vectors are of others.")
+        records = self._records(X, vocabulary, by_document=True, every=True)
         return -mean_loss(self.vectors_, records, np.uint64(0))
 
     def _admitted_vocabulary(self):
@@ -334,7 +364,10 @@ class PrivateCBOW(WordVectorsMixin, PrivateEstimator):
                 "unit='document'."
             )
         if not records.n_records and not private:
-            raise ValueError(f"There is no {UNITS[self.unit].name} to learn from.")
+            raise ValueError(
+                f"There is no {UNITS[self.unit].name} to learn from. An iterator that was read "
+                "before has no document left."
+            )
         return max(1, records.n_records)
 
     def _statement(self, run, vocabulary):

@@ -1,10 +1,10 @@
 """Documents as lists of words: texts are split by a public rule, lists are taken as they are."""
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Set
+from typing import Any, final
 
-__all__ = ["token_lists"]
+__all__ = ["Counted", "token_lists"]
 
 #: Words of a text: two or more letters, digits or underscores, in lower case.
 _WORD = re.compile(r"\b\w\w+\b")
@@ -39,9 +39,34 @@ def token_lists(documents: Any, name: str = "X") -> Iterator[list[str]]:
         raise TypeError(f"{name} {_ONE_TEXT}")
     if isinstance(documents, bytes):
         raise TypeError(f"{name} {_BYTES}")
-    if not hasattr(documents, "__iter__") or hasattr(documents, "columns"):
+    if not _is_series(documents):
         raise TypeError(f"{name} {_NO_DOCUMENTS}")
     return (_words(document, name) for document in documents)
+
+
+@final
+class Counted:
+    """Documents that are counted as they are read.
+
+    Attributes
+    ----------
+    n_seen : int
+        How many have been read.
+    """
+
+    def __init__(self, documents: Iterator[list[str]]) -> None:
+        self._documents, self.n_seen = documents, 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for document in self._documents:
+            self.n_seen += 1
+            yield document
+
+
+def _is_series(value: Any) -> bool:
+    """Whether this is one thing after the other; a mapping, a table or a single value is not."""
+    several = hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0
+    return several and not isinstance(value, Mapping) and not hasattr(value, "columns")
 
 
 def _words(document: Any, name: str) -> list[str]:
@@ -49,7 +74,8 @@ def _words(document: Any, name: str) -> list[str]:
         return _WORD.findall(document.lower())
     if isinstance(document, bytes):
         raise TypeError(f"{name} {_BYTES}")
-    if not hasattr(document, "__iter__") or isinstance(document, dict):
+    # Words of a set have no order, and windows would be laid over one that another process has not.
+    if not _is_series(document) or isinstance(document, Set):
         raise TypeError(f"{name} {_NO_WORDS}")
     words = list(document)
     if not all(isinstance(word, str) for word in words):

@@ -2,9 +2,10 @@
 
 import tempfile
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import final
 
 import numpy as np
@@ -39,6 +40,11 @@ class EncodedDocuments:
     def n_documents(self) -> int:
         """Number of documents, also of those without a word."""
         return len(self.starts) - 1
+
+    def each(self) -> Iterator[Places]:
+        """Yield the places of the words of each document."""
+        for start, stop in pairwise(self.starts.tolist()):
+            yield self.places[start:stop]
 
     def first_examples(self, window: int) -> Rows:
         """Return the number of examples before each document, and of all, shape (n + 1,)."""

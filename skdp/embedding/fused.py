@@ -8,14 +8,15 @@ from typing import Any, final
 import numpy as np
 
 from skdp._random import RandomSource
+from skdp.embedding.fused_dense import by_word
 from skdp.embedding.gradients import CbowGradients
 from skdp.embedding.row_selection import RowStep
 from skdp.mechanisms.gaussian_selection import GaussianThreshold, GaussianTopK
-from skdp.mechanisms.rounded_gaussian import RoundedGaussian
 from skdp.training.gradients import Array
 from skdp.training.optimizers import Adam
 from skdp.training.plan import TrainingPlan
 from skdp.training.private_loop import Progress
+from skdp.training.rounded_noise import rounded_normals
 from skdp.training.sampling import Batches
 from skdp.training.steps import Step
 
@@ -49,8 +50,12 @@ def fused_dpsgd(
     optimizer: Adam,
     rng: RandomSource,
     progress: Progress | None = None,
+    begin: Progress | None = None,
+    every: int = 1,
 ) -> Array:
     """Run a plan of steps on rows, as `dpsgd` does; same parameters, and no average of iterates.
+
+    `begin` is told before each step that is a multiple of `every`.
 
     Notes
     -----
@@ -63,7 +68,9 @@ def fused_dpsgd(
     batches, noise = rng.spawn(), Noise(rng.spawn())
     steps, made = plan.steps(), 0
     for block in plan.sampler.blocks(gradients.n_records, plan.n_steps, batches):
-        for step, part in _portions(steps, block, gradients.shape[0]):
+        for step, part in _portions(steps, block, gradients.shape[0], made, every):
+            if begin is not None and made % every == 0:
+                begin(made)
             _run(step, gradients, optimizer, part, made, noise)
             made += len(part.offsets) - 1
         if progress is not None:
@@ -72,18 +79,19 @@ def fused_dpsgd(
 
 
 def _portions(
-    steps: Iterator[Step], block: Batches, n_words: int
+    steps: Iterator[Step], block: Batches, n_words: int, made: int, every: int
 ) -> Iterator[tuple[RowStep, Batches]]:
-    """Cut a block where the noise changes, and where the noise of the steps would be large."""
+    """Cut a block where noise changes or would be large, and before multiples of `every`."""
     most, at = max(1, _NOISE_AT_A_TIME // n_words), 0
     for step, equal in groupby(islice(steps, len(block.offsets) - 1)):
         if not isinstance(step, RowStep):
             raise TypeError(f"{type(step).__name__} does not select rows.")
         count = sum(1 for _ in equal)
-        for start in range(at, at + count, most):
-            stop = min(start + most, at + count)
-            yield step, Batches(block.rows, block.offsets[start : stop + 1])
-        at += count
+        stop = at + count
+        while at < stop:
+            until = min(at + most, stop, at + every - (made + at) % every)
+            yield step, Batches(block.rows, block.offsets[at : until + 1])
+            at = until
 
 
 def _run(
@@ -97,12 +105,11 @@ def _run(
     from skdp.embedding.fused_kernels import run_steps
 
     n_steps = len(part.offsets) - 1
-    n_words, size = gradients.shape
+    n_words = gradients.shape[0]
     selection: Any = step.by_row.selection
     route: Any = gradients.route
     scores_noise = noise.of_scores(selection.noise_std, n_steps * n_words)
-    vectors, *facts = optimizer.arrays(n_steps)
-    state = (tuple(array.reshape(n_words, size) for array in vectors), *facts)
+    state = by_word(optimizer, gradients.shape, n_steps)
     first, most = 0, step.noise.size  # of one step
     while first < n_steps:
         wanted = min(max(_NOISE_AT_A_TIME, most), (n_steps - first) * most)
@@ -130,15 +137,16 @@ class Noise:
 
     def of_scores(self, noise_std: float, n: int) -> Array:
         """Draw `n` numbers."""
-        return RoundedGaussian(noise_std).integers(n, self._rng)
+        drawn = np.empty(n)
+        rounded_normals(noise_std, drawn, self._rng)
+        return drawn
 
     def of_values(self, noise_std: float, n: int) -> Array:
         """Return `n` numbers or more, which stay until they are dropped."""
         if noise_std != self._noise_std:
             self._left, self._noise_std = np.zeros(0), noise_std
         missing = max(0, n - len(self._left))
-        more = RoundedGaussian(noise_std).integers(missing, self._rng)
-        self._left = np.concatenate([self._left, more])
+        self._left = np.concatenate([self._left, self.of_scores(noise_std, missing)])
         return self._left
 
     def drop(self, n: int) -> None:

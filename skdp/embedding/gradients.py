@@ -137,6 +137,12 @@ class CbowGradients:
         limit = self.limit(max_norm, grid)
         return self._by_coordinate(*self._sums(values, scale, rows, limit, grid))
 
+    def sums(
+        self, values: Array, rows: Rows, *, max_norm: float, grid: float
+    ) -> tuple[Rows, Array]:
+        """Return `clipped_sum` by rows: words in order, and their rows of it."""
+        return self._sums(values, 1.0, rows, self.limit(max_norm, grid), grid)
+
     def contribution_map(self, rows: Rows, *, max_norm: float, grid: float) -> SparseSum:
         """Sum over records of the 0/1 vector of the coordinates of their words, clipped."""
         width = self._shape[1]

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 import numpy as np
 
 from skdp._random import RandomSource
 from skdp.embedding.fused import can_fuse, fused_dpsgd
+from skdp.embedding.fused_dense import can_fuse_dense, fused_dense_dpsgd
 from skdp.embedding.gradients import SPARE_RECORDS, CbowGradients, norm_for_rows
 from skdp.embedding.records import CbowRecords
 from skdp.embedding.row_selection import RowStep
@@ -50,11 +52,12 @@ class CbowRun(TrainingRun):
         rng: RandomSource,
         progress: Progress | None = None,
         watch: Callable[[int, Array], None] | None = None,
+        every: int = 1,
     ) -> Array:
         """Return the released vectors, shape (n_words, vector_size).
 
-        `watch`, for experiments, is told before each step how many were made, and the vectors,
-        which are as private then as at the end.
+        `watch`, for experiments, is told before each step that is a multiple of `every` how many
+        were made, and the vectors, which are as private then as at the end.
         """
         optimizer = self.optimizer(self.descent, self._beginning(rng.spawn()))
         gradients = CbowGradients(
@@ -64,16 +67,24 @@ class CbowRun(TrainingRun):
             key=rng.spawn().words(1)[0],
         )
 
-        fused = self.fused and watch is None and can_fuse(self.plan, gradients)
-        if fused and isinstance(optimizer, Adam):
-            return self._rows(fused_dpsgd(self.plan, gradients, optimizer, rng, progress))
-
         def begin(made: int) -> None:
             gradients.begin(made)
-            if watch is not None:
+            if watch is not None and made % every == 0:
                 watch(made, self._table(optimizer))
 
-        return self._rows(dpsgd(self.plan, gradients, optimizer, rng, progress, begin))
+        loop = self._loop(gradients, optimizer, self.plan.n_steps if watch is None else every)
+        return self._rows(loop(self.plan, gradients, optimizer, rng, progress, begin))
+
+    def _loop(
+        self, gradients: CbowGradients, optimizer: Optimizer, every: int
+    ) -> Callable[..., Array]:
+        """Return what makes the steps: compiled code, where that is the same as the loop."""
+        if self.fused and isinstance(optimizer, Adam):
+            if can_fuse(self.plan, gradients):
+                return partial(fused_dpsgd, every=every)
+            if can_fuse_dense(self.plan, gradients):
+                return fused_dense_dpsgd
+        return dpsgd
 
     @property
     def fused(self) -> bool:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from skdp._sgd.settings import calibrated_plan, refuse_idle_batch_size, sampler_and_facts
 from skdp.embedding.row_selection import WholeRows
 from skdp.embedding.run import CbowRun
@@ -101,8 +103,20 @@ def cbow_run(model, n_records, n_words):
     )
     run.refuse_inexact_sums()
     examples = int(model.max_contributions) if UNITS[model.unit].by_document else 1
+    _refuse_large_records(examples, int(model.negative))
     run.refuse_lost_rows(min(n_words, examples * (int(model.negative) + 2)))
     return run
+
+
+def _refuse_large_records(n_examples, n_negatives):
+    """Refuse, before anything is spent, examples of a document that would not fit into memory."""
+    try:
+        np.empty((n_examples, n_negatives + 2), dtype=np.int64)
+    except (MemoryError, ValueError):
+        raise ValueError(
+            f"There is no memory for {n_examples} examples of a document with {n_negatives} "
+            "negatives each: lower max_contributions or negative."
+        ) from None
 
 
 def _learning_rate(model):

@@ -25,6 +25,8 @@ class WordVectorsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def transform(self, X):
         """Return the mean of the vectors of each document's words.
 
+        It tells which words a document has: what is private is the vectors.
+
         Parameters
         ----------
         X : iterable of documents
@@ -36,12 +38,17 @@ class WordVectorsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Zeros for a document without a known word.
         """
         places = self.key_to_index_
-        means = []
-        for words in token_lists(X):
-            known = [places[word] for word in words if word in places]
-            means.append(
-                self.vectors_[known].mean(axis=0) if known else np.zeros(self._n_features_out)
-            )
+        documents = token_lists(X)
+        return self._means_of_each(
+            [places[word] for word in words if word in places] for words in documents
+        )
+
+    def _means_of_each(self, documents):
+        """Return the mean vector of each document, given as places of words."""
+        means = [
+            self.vectors_[known].mean(axis=0) if len(known) else np.zeros(self._n_features_out)
+            for known in documents
+        ]
         return np.array(means).reshape(len(means), self._n_features_out)
 
     def similarity(self, first, second):
@@ -68,7 +75,7 @@ class WordVectorsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Words of the vocabulary whose unit vectors are added, or subtracted; they are not among
             the result.
         topn : int, default=10
-            How many.
+            How many, at least 0.
 
         Returns
         -------
@@ -78,6 +85,8 @@ class WordVectorsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         positive, negative = map(_listed, (positive, negative))
         if not positive and not negative:
             raise ValueError("Name at least one word, positive or negative.")
+        if topn < 0:
+            raise ValueError(f"topn must be at least 0, got {topn}.")
         sought = sum(map(self._unit, positive)) - sum(map(self._unit, negative))
         cosines = _units(self.vectors_) @ _units(np.atleast_2d(sought))[0]
         given = {*positive, *negative}
@@ -99,11 +108,14 @@ class WordVectorsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Raises
         ------
         ValueError
-            If a word has a blank in it, which the format cannot tell.
+            If a word has a blank in it, or is no text that UTF-8 can tell; no file is written then.
         """
         check_is_fitted(self)
-        if any(not word or word.split() != [word] for word in self.index_to_key_):
-            raise ValueError("The word2vec format has no place for empty words or blanks in words.")
+        if not all(map(_is_writable, self.index_to_key_)):
+            raise ValueError(
+                "The word2vec format has no place for empty words, blanks in words, or half a "
+                "surrogate pair."
+            )
         n_words, size = self.vectors_.shape
         with open(Path(path), "wb") as file:
             file.write(f"{n_words} {size}\n".encode())
@@ -117,6 +129,11 @@ class WordVectorsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         except (KeyError, TypeError):
             raise KeyError(f"{word!r} is not in the vocabulary.") from None
         return _units(self.vectors_[place : place + 1])[0]
+
+
+def _is_writable(word):
+    halves = any("\ud800" <= letter <= "\udfff" for letter in word)
+    return word.split() == [word] and not halves
 
 
 def _listed(words):

@@ -10,14 +10,14 @@ from skdp._admission import HasMethods, Interval, StrOptions, fit_context
 from skdp._estimator import PrivateEstimator
 from skdp._random import NumpyGenerator
 from skdp.embedding.document_counts import DocumentCounts
-from skdp.embedding.documents import token_lists
+from skdp.embedding.documents import Counted, token_lists
 from skdp.embedding.units import UNITS
 from skdp.embedding.word_domains import ListedWords, Spellings
 from skdp.embedding.words import Vocabulary
 from skdp.mechanisms import GaussianTopK
 from skdp.mechanisms.additive import EPSILON_CAP
 from skdp.privacy import Neighbours, PrivacyBudget, PrivacyStatement
-from skdp.privacy.statement import noise_source
+from skdp.privacy.statement import SEEDED_NOISE, noise_source
 
 #: Counts are whole numbers, which the grid of less noise than this divides.
 _MOST_NOISE = 2.0**20
@@ -56,7 +56,7 @@ class PrivateVocabulary(PrivateEstimator):
     epsilon : float, default=1.0
         Privacy loss of the choice and of the counts. More than 40 adds the noise of 40.
     delta : float, default=1e-6
-        In (0, 1).
+        In (0, 1); well below 1 / number of documents, or it warns where that is public.
     neighbours : {"zero-out", "add-or-remove-one", "replace-one"}, default="zero-out"
         The relation.
     ledger : Ledger or None, default=None
@@ -164,7 +164,9 @@ class PrivateVocabulary(PrivateEstimator):
         statement = self._statement(mechanism)
         rng = self._random_source(stacklevel=4)
         # Counting is the check of the documents, too: they are read once. It releases nothing.
-        exact = counts.of(token_lists(X), rng.spawn().words(1)[0])
+        documents = Counted(token_lists(X))
+        exact = counts.of(documents, rng.spawn().words(1)[0])
+        self._check_number(documents.n_seen)
         self._spend(statement)
         chosen = mechanism.release(exact, rng.spawn())
         self.vocabulary_ = self._vocabulary(counts.domain, mechanism, chosen, statement)
@@ -172,9 +174,21 @@ class PrivateVocabulary(PrivateEstimator):
         self.privacy_ = statement
         return self
 
+    def _check_number(self, n_documents):
+        """Where the number of documents is public, refuse 0 and warn of a delta of their share."""
+        if Neighbours(self.neighbours) is Neighbours.ADD_OR_REMOVE_ONE:
+            return
+        if not n_documents:
+            raise ValueError(
+                "There is no document. An iterator that was read before has none left."
+            )
+        self._warn_of_large_delta(n_documents, stacklevel=5)
+
     def _document_counts(self):
         stop_words = self.stop_words
         stop_words = ENGLISH_STOP_WORDS if stop_words == "english" else set(stop_words or ())
+        if not all(isinstance(word, str) for word in stop_words):
+            raise TypeError("stop_words must hold words, that is, strings.")
         if self.candidates is None:
             domain = Spellings(self.alphabet)
         else:
@@ -245,8 +259,10 @@ class PrivateVocabulary(PrivateEstimator):
 
 
 def _source(statement):
+    seeded = " Its noise was SEEDED: whoever knows the seed can subtract it."
     return (
         f"The vocabulary was chosen privately before, by PrivateVocabulary with epsilon="
         f"{statement.epsilon:g} and delta={statement.delta:g} for each document "
         f"({statement.neighbours.value}), which comes on top of what is stated here."
+        f"{seeded if statement.noise == SEEDED_NOISE else ''}"
     )

@@ -1,12 +1,17 @@
 """A vocabulary: words and, where they are known, how often they occur. All of it may be seen."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, final
 
 __all__ = ["Vocabulary"]
 
+_NOT_FITTED = (
+    "The PrivateVocabulary is not fitted; perhaps it is a clone, which forgets what was released. "
+    "Fit it, and pass its vocabulary_, which clones keep."
+)
+_ONCE = "vocabulary is an iterator, which can be read once only: make a list of it."
 _DECLARED = "The vocabulary is public: it was declared, not taken from these documents."
 
 
@@ -66,6 +71,10 @@ class Vocabulary:
         given = getattr(given, "vocabulary_", given)
         if isinstance(given, cls):
             return given
+        if hasattr(given, "fit"):
+            raise ValueError(_NOT_FITTED)
+        if isinstance(given, Iterator):
+            raise TypeError(_ONCE)
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise TypeError("vocabulary must be a list of words, or a mapping of words to counts.")
         if isinstance(given, Mapping):

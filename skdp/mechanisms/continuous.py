@@ -15,7 +15,16 @@ from scipy.special import ndtri
 
 from skdp._random import RandomSource
 
-__all__ = ["coins", "exponentials", "laplaces", "normals", "refined", "signed_uniforms", "uniforms"]
+__all__ = [
+    "coins",
+    "exponentials",
+    "laplaces",
+    "normals",
+    "refined",
+    "signed_uniforms",
+    "signed_uniforms_of",
+    "uniforms",
+]
 
 Floats = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]
@@ -51,7 +60,11 @@ def uniforms(n: int, rng: RandomSource) -> Floats:
 
 def signed_uniforms(n: int, rng: RandomSource) -> tuple[npt.NDArray[np.bool_], Floats]:
     """Draw `n` fair coins and, from the same words, `n` independent uniforms."""
-    words = rng.words(n)
+    return signed_uniforms_of(rng.words(n), rng)
+
+
+def signed_uniforms_of(words: Words, rng: RandomSource) -> tuple[npt.NDArray[np.bool_], Floats]:
+    """Return the coins and uniforms of given words; `rng` where these are not enough."""
     return words >= _SIGN, _uniforms_of(words & ~_SIGN, 11, rng)
 
 

@@ -15,6 +15,9 @@ __all__ = ["distinct_outside", "integers_below", "log_cdf_of_largest", "random_s
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
+#: Up to so many integers for each one that matters, a table of all of them is faster than searches.
+_TABLE_SHARE = 16
+
 
 def log_cdf_of_largest(n: int, m: int, rng: RandomSource) -> Floats:
     """Draw log F(X_(1)), ..., log F(X_(m)) of the `m` largest of `n` variables of continuous cdf F.
@@ -106,10 +109,27 @@ def distinct_outside(support: Indices, size: int, m: int, rng: RandomSource) -> 
     if 2 * (support.size + m) > size:
         rest = np.delete(np.arange(size), support)
         return rest[random_subset(rest.size, m, rng)]
+    if size < min(2**31, _TABLE_SHARE * (support.size + m)):
+        return _outside_of_table(support, size, m, rng)
     found = np.empty(0, dtype=np.int64)
     while found.size < m:
         drawn = integers_below(size, 2 * (m - found.size) + 4, rng)
         found = _distinct(np.concatenate([found, drawn[~_is_among(drawn, support)]]))
+    return found[:m]
+
+
+def _outside_of_table(support: Indices, size: int, m: int, rng: RandomSource) -> Indices:
+    """As by rejection, number by number, with a table of all integers in place of searches."""
+    taken = np.zeros(size, dtype=np.bool_)
+    taken[support] = True
+    first = np.empty(size, dtype=np.int32)
+    found = np.empty(0, dtype=np.int64)
+    while found.size < m:
+        drawn = integers_below(size, 2 * (m - found.size) + 4, rng)
+        drawn = np.concatenate([found, drawn[~taken[drawn]]])
+        places = np.arange(drawn.size, dtype=np.int32)
+        first[drawn[::-1]] = places[::-1]  # of equal ones the last to be written counts
+        found = drawn[first[drawn] == places]
     return found[:m]
 
 

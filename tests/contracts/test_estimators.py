@@ -4,9 +4,10 @@ import inspect
 
 import pytest
 from sklearn.base import BaseEstimator, is_regressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import skdp.decomposition
+import skdp.embedding
 import skdp.feature_selection
 import skdp.linear_model
 import skdp.meta
@@ -19,6 +20,7 @@ from tests.support.instances import (
     RIDGES,
     SEARCHES,
     TRANSFORMERS,
+    WORD_MODELS,
     WRAPPERS,
     classifiers,
     private_sgd,
@@ -27,6 +29,7 @@ from tests.support.instances import (
     searches,
     stable_sgd,
     transformers,
+    word_models,
     wrappers,
 )
 
@@ -60,6 +63,7 @@ def test_every_public_estimator_is_listed():
             skdp.linear_model,
             skdp.neural_network,
             skdp.decomposition,
+            skdp.embedding,
             skdp.feature_selection,
             skdp.meta,
             skdp.model_selection,
@@ -69,8 +73,10 @@ def test_every_public_estimator_is_listed():
     }
     assert public == {
         type(estimator)
-        for estimator in (*ESTIMATORS, *NETWORKS, *RIDGES, *TRANSFORMERS, *WRAPPERS, *SEARCHES)
-    }
+        for estimator in (
+            *ESTIMATORS, *NETWORKS, *RIDGES, *TRANSFORMERS, *WRAPPERS, *SEARCHES, *WORD_MODELS
+        )
+    }  # fmt: skip
 
 
 #: The fast suite checks the defaults and each loss; the rest of the product runs under `slow`.
@@ -85,6 +91,16 @@ FAST = tuple({(type(e), e.loss, getattr(e, "perturbation", "")): e for e in reve
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:Can't test estimator")
+@pytest.mark.parametrize(
+    "estimator",
+    [pytest.param(e, id=f"{type(e).__name__}-{i}") for i, e in enumerate(word_models())],
+)
+def test_scikit_learn_checks_of_models_of_documents(estimator):
+    """Those of parameters, tags and clones: its fits are of rows of numbers, which tags deny."""
+    check_estimator(estimator)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from sklearn.linear_model import (
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from skdp.decomposition import PrivatePCA
+from skdp.embedding import PrivateCBOW, PrivateVocabulary
 from skdp.feature_selection import PrivateSelectFromModel, PrivateSelectKBest
 from skdp.linear_model import (
     PrivateElasticNet,
@@ -57,6 +58,9 @@ def classifiers():
     yield PrivateElasticNetClassifier(bound="paper", threshold=1e-3, fit_intercept=False)
     for noise, delta in (("auto", 0.0), ("auto", 1e-6), ("gaussian", 1e-6)):
         yield PrivateElasticNetClassifier(perturbation="objective", noise=noise, delta=delta)
+    yield PrivateElasticNetClassifier(
+        perturbation="objective", neighbours="zero-out", delta=1e-6, noise="gaussian"
+    )
 
 
 def regressors():
@@ -65,6 +69,7 @@ def regressors():
     for loss, (noise, delta) in itertools.product(REGRESSOR_LOSSES, NOISES):
         yield PrivateElasticNet(loss=loss, noise=noise, delta=delta, y_bound=5.0)
     yield PrivateElasticNet("log_cosh", perturbation="objective", delta=1e-6)
+    yield PrivateElasticNet("log_cosh", perturbation="objective", neighbours="zero-out")
     yield PrivateElasticNet("log_cosh")
 
 
@@ -139,6 +144,31 @@ def searches():
     yield PrivateRandomizedSearchCV(
         PrivateElasticNetClassifier(), {"alpha": [0.1, 1.0]}, n_iter=2, trials="poisson", delta=1e-6
     )
+
+
+#: As `ESTIMATORS`, of those that learn from documents: `data_for` makes some.
+WORD_MODELS = (
+    PrivateCBOW(4, vocabulary=["cat", "dog", "emu"], n_epochs=2, batch_size=20),
+    PrivateVocabulary(3, candidates=["cat", "dog", "emu"]),
+)
+
+
+def word_models():
+    """Models of documents: the defaults first, then each kind of step, unit and domain."""
+    yield from WORD_MODELS
+    small = {"vocabulary": ["cat", "dog", "emu"], "n_epochs": 2, "batch_size": 20}
+    for selector in ("gaussian", "exponential", "adafest"):
+        yield PrivateCBOW(4, selector=selector, n_selected=1, **small)
+    yield PrivateCBOW(4, unit="example", optimizer="sgd", learning_rate=0.1, **small)
+    yield PrivateVocabulary(3, neighbours="add-or-remove-one", max_contributions=2)
+
+
+def data_for(estimator, X, y):
+    """Return rows and labels, or, for models of documents, as many documents and no labels."""
+    if type(estimator) not in map(type, WORD_MODELS):
+        return X, y
+    words = ("cat", "dog", "emu", "gnu")
+    return ([" ".join(words[(i * j) % 4] for j in range(1, 6)) for i in range(len(X))],)
 
 
 #: As `ESTIMATORS`, of those that transform rows and have no loss.

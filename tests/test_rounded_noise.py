@@ -1,0 +1,86 @@
+"""Compiled normal noise makes of the same words the very numbers that exact code makes."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from skdp._random import RandomSource
+from skdp.mechanisms.continuous import signed_uniforms_of
+from skdp.mechanisms.rounded_gaussian import RoundedGaussian
+from skdp.training import rounded_kernels, rounded_noise
+from skdp.training.rounded_noise import rounded_normals
+
+#: Widths at both ends and between; the narrowest is 2^20, the widest just below 2^21.
+STDS = (1.0, np.nextafter(2.0, 1.0), 3.0, 0.3018718224668168)
+N = 50_000
+
+
+def drawn(noise_std, n=N, seed=0):
+    found = np.empty(n)
+    rounded_normals(noise_std, found, RandomSource.from_seed(seed))
+    return found
+
+
+def exactly(noise_std, words):
+    negative, tails = signed_uniforms_of(words, RandomSource.from_seed(9))
+    magnitudes = RoundedGaussian(noise_std).magnitudes(tails, RandomSource.from_seed(9))
+    return np.where(negative, -magnitudes, magnitudes)
+
+
+@pytest.mark.parametrize("noise_std", STDS)
+def test_of_the_same_words_the_same_numbers(noise_std):
+    """But for those whose first bits are zero: they take more words, which come in other places."""
+    words = RandomSource.from_seed(0).words(N)
+    whole = (words >> np.uint64(52)) % np.uint64(2**11) != 0
+    found = drawn(noise_std)
+    assert np.array_equal(found[whole], exactly(noise_std, words)[whole])
+    assert (abs(found[~whole]) > 3 * RoundedGaussian(noise_std).width).all()  # U < 2^-11
+    assert (~whole).sum() > 9
+
+
+@pytest.mark.parametrize("margin", [0.3, 0.5])
+def test_what_is_left_to_exact_code_is_decided_there(margin, monkeypatch):
+    fill = rounded_kernels._fill.py_func
+    monkeypatch.setitem(fill.__globals__, "_MARGIN", margin)
+    monkeypatch.setattr(rounded_kernels, "_value", rounded_kernels._value.py_func)
+    monkeypatch.setattr(rounded_kernels, "_fill", fill)
+    few = drawn(3.0, 3000)
+    monkeypatch.undo()
+    words = RandomSource.from_seed(0).words(3000)
+    whole = (words >> np.uint64(52)) % np.uint64(2**11) != 0
+    assert np.array_equal(few[whole], drawn(3.0, 3000)[whole])
+
+
+def test_without_a_compiler_the_numbers_are_those_of_the_law(monkeypatch):
+    monkeypatch.setattr(rounded_noise, "compiled_fill", lambda: None)
+    expected = RoundedGaussian(3.0).integers(1000, RandomSource.from_seed(4))
+    assert np.array_equal(drawn(3.0, 1000, seed=4), expected)
+
+
+def test_few_numbers_and_none():
+    assert drawn(3.0, 0).size == 0
+    assert np.array_equal(drawn(3.0, 5), drawn(3.0, 5))
+
+
+def test_polynomials_are_as_good_as_is_claimed():
+    """At both ends of each and at a random place between, beside 40 digits."""
+    rng = np.random.default_rng(0)
+    rows, cells = rounded_kernels._POLYNOMIALS, int(rounded_kernels._CELLS)
+    for row, coefficients in enumerate(rows):
+        z, cell = divmod(row, cells)
+        for x in (-1.0, 1.0, rng.uniform(-1, 1)):
+            found = float(np.polynomial.polynomial.polyval(x, coefficients))
+            with mpmath.workdps(40):
+                u = mpmath.mpf(2) ** -(z + 1) * (1 + (cell + (mpmath.mpf(x) + 1) / 2) / cells)
+                # -ndtri(u / 2) is found where it is iff the tail beyond differs by so little.
+                tail = mpmath.erfc(mpmath.mpf(found) / mpmath.sqrt(2))
+                density = mpmath.sqrt(2 / mpmath.pi) * mpmath.exp(-(mpmath.mpf(found) ** 2) / 2)
+                assert abs(tail - u) / density < 2.0**-38
+
+
+def test_the_margin_is_larger_than_all_errors_together():
+    widest = 2.0**21
+    rounding = 2 * (widest * 4) * 2.0**-53 * 8  # of at most eight operations on numbers up to 4
+    assert widest * 2.0**-38 + rounding < rounded_kernels._MARGIN / 4
+    # The law itself leaves undecided what exact code decides by its own, smaller margin.
+    assert widest * (4 * 2.0**-44 + 2.0**-48) < rounded_kernels._MARGIN
