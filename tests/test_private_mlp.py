@@ -17,7 +17,14 @@ from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
 from skdp.privacy import InMemoryLedger, Neighbours
 from skdp.privacy.accounting import epsilon_of
 from skdp.privacy.gaussian_curve import gaussian_mu
-from skdp.training import ConstantNoise, PoissonSampler, ShuffledBatches, ValidationDecay
+from skdp.training import (
+    ConstantNoise,
+    PoissonSampler,
+    ShuffledBatches,
+    ValidationDecay,
+    mlp_automatic,
+)
+from skdp.training.mlp_automatic import NetworkFacts
 
 N, D = 2000, 4
 rng = np.random.default_rng(7)
@@ -108,7 +115,7 @@ def test_there_is_no_trace_of_a_run_in_a_fitted_model():
     assert public == {
         "classes_", "coefs_", "intercepts_", "n_layers_", "n_outputs_", "out_activation_",
         "n_features_in_", "privacy_", "noise_multiplier_", "max_grad_norm_", "learning_rate_",
-        "batch_size_", "n_steps_", "center_",
+        "batch_size_", "n_steps_", "center_", "row_scale_",
     }  # fmt: skip
 
 
@@ -117,6 +124,12 @@ def test_settings_that_were_used_are_public_facts():
     other = PrivateMLPClassifier(classes=(0, 1)).fit(-7 * X, np.zeros(N, dtype=int))
     for name in ("noise_multiplier_", "n_steps_", "batch_size_", "learning_rate_"):
         assert getattr(model, name) == getattr(other, name)
+
+
+@pytest.mark.parametrize(("epsilon", "scale"), [(1.0, 1.0), (2.0, 1.0), (4.0, 1.11), (8.0, 2.0)])
+def test_rows_are_lengthened_as_noise_falls(epsilon, scale):
+    facts = NetworkFacts(60_000, 795_010, 1000, epsilon, 1e-5, 1)
+    assert facts.row_scale() == pytest.approx(scale, rel=0.02)
 
 
 def test_the_weights_begin_at_random_and_know_no_data():
@@ -465,6 +478,46 @@ class TestCentre:
         np.testing.assert_array_equal(first, later)
         assert not np.array_equal(model.fit(self.FAR, y).center_, first)
 
+    @pytest.mark.parametrize(
+        ("parameters", "lengthens"),
+        [
+            ({}, True),
+            ({"learning_rate": 0.1}, False),
+            ({"optimizer": "adam"}, False),
+            ({"center": None, "center_norm": None}, False),
+        ],
+        ids=str,
+    )
+    def test_rows_are_lengthened_around_it_if_the_rate_is_automatic(
+        self, parameters, lengthens, monkeypatch
+    ):
+        assert self.model(n_epochs=1).fit(self.FAR, y).row_scale_ == 1.0  # of so few rows
+        monkeypatch.setattr(mlp_automatic, "_LENGTHENED", 10.0)
+        model = self.model(n_epochs=1).set_params(**parameters)
+        assert model.fit(self.FAR, y).row_scale_ == (2.0 if lengthens else 1.0)
+
+    def test_the_first_layer_then_learns_faster_from_the_same_start(self, monkeypatch):
+        model = self.model(
+            optimizer="sgd", average=False, sampling="full", n_epochs=1, max_grad_norm=20.0
+        )
+        first = {}
+        for scale in (1.0, 2.0):
+            monkeypatch.setattr(NetworkFacts, "row_scale", lambda self, scale=scale: scale)
+            for rate in (1e-12, 0.01):
+                monkeypatch.setattr(NetworkFacts, "learning_rate", lambda *_, rate=rate: rate)
+                first[scale, rate] = model.fit(self.FAR, y).coefs_[0]
+        np.testing.assert_allclose(first[2.0, 1e-12], first[1.0, 1e-12], rtol=1e-9)
+        slow, fast = (first[scale, 0.01] - first[scale, 1e-12] for scale in (1.0, 2.0))
+        np.testing.assert_allclose(fast, 4 * slow, atol=0.2 * np.abs(fast).max())
+
+    def test_a_model_that_goes_on_lengthens_what_it_had(self, monkeypatch):
+        monkeypatch.setattr(NetworkFacts, "row_scale", lambda self: 2.0)
+        monkeypatch.setattr(NetworkFacts, "learning_rate", lambda *_: 1e-12)
+        model = PrivateMLPClassifier(**{**QUICK, "center": "private"})
+        before = weights(model.partial_fit(self.FAR[:1000], y[:1000], classes=(0, 1)))
+        after = weights(model.partial_fit(self.FAR[1000:], y[1000:]))
+        np.testing.assert_allclose(after, before, rtol=1e-6, atol=1e-9)
+
     def test_sparse_rows_after_dense_ones_are_refused_before_the_charge(self):
         ledger = InMemoryLedger(10.0, 1e-3, "zero-out")
         model = PrivateMLPClassifier(**{**QUICK, "center": "private", "ledger": ledger})
@@ -487,3 +540,30 @@ class TestCentre:
         with pytest.raises(ValueError, match=sentence):
             model.fit(rows, y)
         assert ledger.history() == ()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("activation", ["relu", "identity", "tanh"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_probabilities_of_any_finite_row_are_probabilities(n_classes, activation, dtype, storage):
+    """Terms of opposite infinite sizes used to leave no number."""
+    rng = np.random.default_rng(0)
+    rows = np.finfo(dtype).max * rng.choice([-1.0, 1.0, 0.0], size=(60, 3)).astype(dtype)
+    model = PrivateMLPClassifier((8,), activation=activation, n_epochs=1)
+    model.set_params(classes=range(n_classes), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(np.eye(200, 3), np.arange(200) % n_classes)
+    found = model.predict_proba(storage(rows))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-6)
+    assert ((found >= 0) & (found <= 1)).all()
+    assert np.isfinite(model.decision_function(storage(rows))).all()
+    assert not np.isnan(model.predict_log_proba(storage(rows))).any()
+
+
+def test_predictions_of_any_finite_row_are_numbers():
+    model = PrivateMLPRegressor((4,), n_epochs=1, y_bound=1.0)
+    model.fit(np.eye(100, 3), np.arange(100) / 100)
+    rows = np.finfo(float).max * np.array([[1.0, -1.0, 1.0], [-1.0, -1.0, 1.0], [1.0, 1.0, -1.0]])
+    assert np.isfinite(model.predict(rows)).all()

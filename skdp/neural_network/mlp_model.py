@@ -4,8 +4,10 @@ from contextlib import contextmanager
 from numbers import Integral, Real
 
 import numpy as np
+from scipy import sparse
 
 from skdp._admission import Interval, StrOptions, admit_new_rows, admit_training
+from skdp._scores import finite_scores
 from skdp._sgd.model import PrivateSGD
 from skdp.neural_network.mlp_settings import OPTIMIZERS, mlp_run, network_of
 from skdp.records import canonical_rows
@@ -170,9 +172,11 @@ class PrivateMLP(PrivateSGD):
         if start is None:
             self.center_ = run.centre.release(X, rng.spawn())
         else:
-            start = run.network.seen_from(start, self.center_)
-        rows = less(X, self.center_)
-        released = run.train(rows, task.targets, task.loss, start, rng, progress)
+            near = run.network.seen_from(start, self.center_)
+            start = run.network.lengthened(near, run.row_scale)
+        rows = less(X, self.center_, run.row_scale)
+        found = run.train(rows, task.targets, task.loss, start, rng, progress)
+        released = run.network.lengthened(found, 1 / run.row_scale)
         return run.network.seen_from(released, -self.center_)
 
     def _in_slots(self, run, X, task, slots):
@@ -196,7 +200,7 @@ class PrivateMLP(PrivateSGD):
     def _store(self, run, statement, classes, released):
         self._store_facts(run, statement, classes)
         self.n_steps_ = vars(self).pop("_n_steps_made", self.n_steps_)
-        self.max_grad_norm_ = run.plan.max_grad_norm
+        self.max_grad_norm_, self.row_scale_ = run.plan.max_grad_norm, run.row_scale
         layers = run.network.layers(released)
         self.coefs_ = [layer.weights.copy() for layer in layers]
         self.intercepts_ = [layer.biases.copy() for layer in layers]
@@ -208,10 +212,10 @@ class PrivateMLP(PrivateSGD):
 
     def _scores(self, X):
         """Return the outputs before the last activation, shape (n_samples, n_outputs)."""
-        rows = canonical_rows(admit_new_rows(self, X))
+        rows = _within_reach(canonical_rows(admit_new_rows(self, X)))
         network = network_of(self, self.n_features_in_, self.n_outputs_)
         layers = [Layer(*both) for both in zip(self.coefs_, self.intercepts_, strict=True)]
-        return outputs_of(network, layers, rows)
+        return finite_scores(outputs_of(network, layers, rows))
 
     def _as_plain(self, model):
         """Give a scikit-learn network the released weights."""
@@ -224,6 +228,17 @@ class PrivateMLP(PrivateSGD):
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         return model
+
+
+def _within_reach(rows):
+    """Return rows to predict for, cut to numbers of which a layer's sums do not overflow."""
+    values = rows.data if sparse.issparse(rows) else rows
+    limit = float(np.finfo(values.dtype).max) ** 0.75
+    if not values.size or max(values.max(), -values.min()) <= limit:
+        return rows
+    cut = rows.copy()
+    np.clip(values, -limit, limit, out=cut.data if sparse.issparse(cut) else cut)
+    return cut
 
 
 def outputs_of(network, layers, rows):

@@ -71,6 +71,7 @@ def mlp_run(
         n_free=network.n_biases,
         network=network,
         centre=centre,
+        row_scale=1.0 if centre is None else _row_scale(model, facts),
     )
     run.refuse_inexact_sums()
     return run
@@ -109,6 +110,12 @@ def _centre(model, sampler, n_features, is_sparse):
 def _no_centre(model):
     if model.center is None and model.center_norm is not None:
         raise ValueError("center_norm is set, but with center=None nothing uses it.")
+
+
+def _row_scale(model, facts):
+    """Return what centred rows are multiplied by: a part of the automatic learning rate."""
+    automatic = model.learning_rate == "auto" and model.optimizer != "adam"
+    return facts.row_scale() if automatic else 1.0
 
 
 def _is_cheap(total, budget):

@@ -63,11 +63,15 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         What becomes of a released gradient.
     learning_rate : "auto" or float, default="auto"
         Step size for the mean gradient. "auto" follows from n_samples, epsilon, delta and the
-        width of the widest hidden layer.
+        width of the widest hidden layer. Around a centre, unless `optimizer` is "adam", it also
+        multiplies rows by :math:`s = n\mu / 50\,000`, at least 1 and at most 2, with :math:`\mu` of
+        the Gaussian mechanism that epsilon and delta allow: where noise is small the first layer
+        learns s^2 times as fast. Released weights are for rows as they came.
     momentum : float, default=0.9
         In [0, 1); for ``optimizer="momentum"``.
     alpha : float, default=0.0
-        Strength of the penalty ``(alpha / 2) ||weights||^2``; biases are not penalised.
+        Strength of the penalty ``(alpha / 2) ||weights||^2``; biases are not penalised, and of the
+        first layer those for rows times `row_scale_` are.
     average : bool, default=True
         Return the mean of the second half of the iterates instead of the last one.
     center : {"auto", "private"} or None, default="auto"
@@ -128,6 +132,8 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         Calibrated noise: standard deviation over `max_grad_norm_`.
     max_grad_norm_, learning_rate_, batch_size_ : float
         Clipping norm, step size and expected batch size that were used.
+    row_scale_ : float
+        What rows less the centre were multiplied by for training; see `learning_rate`.
     n_steps_ : int
         Number of steps of one run.
     validation_scores_, noise_multipliers_ : tuple of float

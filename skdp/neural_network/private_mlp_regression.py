@@ -50,7 +50,7 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         Predictions are the outputs themselves.
     privacy_ : PrivacyStatement
         What everything released so far promises together.
-    noise_multiplier_, max_grad_norm_, learning_rate_, batch_size_, n_steps_
+    noise_multiplier_, max_grad_norm_, learning_rate_, batch_size_, row_scale_, n_steps_
         Public facts of the run, as for the classifier.
     n_features_in_ : int
         Number of features.

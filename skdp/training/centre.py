@@ -74,14 +74,16 @@ class Centre:
         return self.mechanism.release(exact, rng) / self.total.n_samples
 
 
-def less(X: Any, centre: Array) -> Any:
-    """Return ``X - centre`` in the type of X; each row is a function of that row, bit for bit.
+def less(X: Any, centre: Array, scale: float = 1.0) -> Any:
+    """Return ``scale (X - centre)`` in the type of X; each row is a function of that row alone.
 
     Examples
     --------
-    >>> less(np.array([[3.0, 4.0]]), np.array([1.0, 0.0]))
-    array([[2., 4.]])
+    >>> less(np.array([[3.0, 4.0]]), np.array([1.0, 0.0]), 2.0)
+    array([[4., 8.]])
     """
     with np.errstate(all="ignore"):
-        # A difference that overflows is no better than the largest number.
-        return np.nan_to_num(X - centre.astype(X.dtype), copy=False)
+        moved = X - centre.astype(X.dtype)
+        moved *= X.dtype.type(scale)
+        # What overflows is no better than the largest number.
+        return np.nan_to_num(moved, copy=False)

@@ -4,6 +4,12 @@ As in `automatic`, with travel = learning rate times clipping norm times number 
 1 - momentum: how far parameters would go if every record pulled them the same way. The noise of
 two layers multiplies, and their product adds up over the units in between, so wide layers want
 less of it.
+
+Rows that are multiplied by s are as good as a first layer that learns s^2 times as fast, with s
+times the noise. Where a run's noise is small, more is gained than lost. Tried with 500 units on
+10,000 of MNIST's training rows that were held out, around the mean of the others: at the noise of
+epsilon 8, s = 2 makes 0.3 % of accuracy, with or without components before, and 3 and 4 no more; at
+that of epsilon 2 it makes none.
 """
 
 import math
@@ -24,6 +30,8 @@ _SHUFFLED_BATCHES, _MOST_SHUFFLED_STEPS = 4, 200
 _RATE_PER_MU = 1.9
 _FEWEST_TURNS = 5
 _ADAM_RATE = 0.003
+#: The n mu from which rows around a centre are lengthened, and the most.
+_LENGTHENED, _LARGEST_SCALE = 50_000.0, 2.0
 
 
 @final
@@ -81,6 +89,10 @@ class NetworkFacts:
     def adaptive_rate(self) -> float:
         """Step size where each coordinate is divided by its own size."""
         return _ADAM_RATE
+
+    def row_scale(self) -> float:
+        """What rows less a centre are multiplied by."""
+        return min(max(self.n_records * self._mu / _LENGTHENED, 1.0), _LARGEST_SCALE)
 
     @property
     def _sampling_rate(self) -> float:

@@ -102,6 +102,14 @@ class Network:
             biases += centre @ weights
         return moved
 
+    def lengthened(self, flat: Array, factor: float) -> Array:
+        """Return the parameters with which inputs times `factor` give what `flat` gives."""
+        moved = flat.copy()
+        weights, _ = self.layers(moved)[0]
+        with np.errstate(all="ignore"):
+            weights /= factor
+        return moved
+
     def outputs(self, layers: list[Layer], inputs: Any) -> list[Any]:
         """Return what enters each layer, `inputs` first, and the scores.
 

@@ -32,12 +32,15 @@ class MlpRun(TrainingRun):
         Shapes and activation.
     centre : Centre or None
         What is released of the rows before training.
+    row_scale : float, default=1.0
+        What rows less a centre are multiplied by for training; public.
     empty : ndarray of int or None, default=None
         Rows that stand for none: they have a place in batches and add nothing.
     """
 
     network: Network
     centre: Centre | None
+    row_scale: float = 1.0
     empty: Rows | None = field(default=None, compare=False, repr=False)
 
     def over(self, slots: GroupSlots) -> Self:
@@ -65,7 +68,10 @@ class MlpRun(TrainingRun):
         rng: RandomSource,
         progress: Progress | None = None,
     ) -> Array:
-        """Return the released parameters, flat; `start` is where to begin, None for afresh."""
+        """Return the released parameters, flat; `start` is where to begin, None for afresh.
+
+        `X` holds rows less the centre, times `row_scale`, and parameters are those for such rows.
+        """
         gradients = MlpGradients(X, targets, loss, self.network, self.empty)
         optimizer = self.optimizer(self.descent, self._beginning(start, rng))
         return dpsgd(self.plan, gradients, optimizer, rng, progress)
@@ -86,4 +92,6 @@ class MlpRun(TrainingRun):
         return adaptive_dpsgd(self.plan, gradients, optimizer, rng, progress, score)
 
     def _beginning(self, start: Array | None, rng: RandomSource) -> Array:
-        return self.network.initial(rng.spawn()) if start is None else start
+        if start is not None:
+            return start
+        return self.network.lengthened(self.network.initial(rng.spawn()), self.row_scale)

@@ -11,6 +11,7 @@ from skdp.privacy import Neighbours
 from skdp.records.row_blocks import centred_blocks
 from skdp.training import PoissonSampler, ShuffledBatches
 from skdp.training.centre import Centre
+from skdp.training.mlp_automatic import NetworkFacts
 from skdp.training.mlp_gradients import MlpGradients
 from skdp.training.steps import DenseStep
 from tests.support.private_sgd import null_network_record
@@ -139,6 +140,16 @@ def test_a_replaced_record_shows_in_the_centre_by_no_more_than_its_bound():
     y = np.arange(N) % 2
     model = make(sampling="fixed_size", center="private", center_norm=3.0)
     assert violations(model, (X, y), (other, y)) == []
+
+
+def test_nor_do_rows_that_are_lengthened_around_a_centre(monkeypatch):
+    monkeypatch.setattr(NetworkFacts, "row_scale", lambda self: 1.7)
+    for kind in KINDS:
+        data, other = pair(kind)
+        model = make(center="private")
+        assert violations(model, data, data, around_neighbour=null_network_record) == [], kind
+        model = make(center="private", sampling="fixed_size")
+        assert violations(model, data, other) == [], kind
 
 
 class TestPlantedBugs:
