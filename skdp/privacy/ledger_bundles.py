@@ -5,15 +5,17 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from skdp.exceptions import LedgerTamperedError, PrivacyError
+from skdp.exceptions import LedgerTamperedError, PrivacyError, UnsupportedEventError
 from skdp.privacy.budget import PrivacyBudget
 from skdp.privacy.ledger_connections import Session
-from skdp.privacy.ledger_entries import Release, price_of_kinds
+from skdp.privacy.ledger_entries import Release, price_of_kinds, printable
 from skdp.privacy.ledger_filters import Price, exact
 from skdp.privacy.ledger_store import Record
 from skdp.privacy.ledger_terms import LedgerTerms
+from skdp.privacy.statement import rounded_up
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -23,9 +25,14 @@ __all__ = [
     "left_in_bundle",
     "place_in_bundle",
     "refuse_beside_bundles",
+    "refuse_cheap_slices",
     "reservation",
     "reserved_events",
 ]
+
+# Statements that ask for delta = 0 leave no more than this to the finite precision of a computer.
+_FINITE_PRECISION = 1e-9
+_PROTECTED = ("unit", "neighbours")
 
 
 class NotReservedError(PrivacyError):
@@ -44,8 +51,8 @@ def reservation(
     """Return what is written for a bundle, and its price.
 
     With a delta the price is that of (epsilon, delta), with the least epsilon that privacy loss
-    distributions prove. Without one it is the sum of the releases' own prices, and with "basic" the
-    sum of their deltas is taken.
+    distributions prove; delta is at least the releases' own. Without one it is the sum of the
+    releases' own prices, and with "basic" the sum of their deltas is taken.
     """
     if not asked:
         raise ValueError("A bundle needs at least one release.")
@@ -60,9 +67,11 @@ def reservation(
         body = Release(whole, None, terms.neighbours, unit).body()
         body = {**body, "slice_delta": None, "promises": _promises(releases)}
         return body, price_of_kinds(body, terms)
-    budget = _slice(whole, delta, releases, terms)
+    promised = _sums_of_promises(releases, terms)
+    budget = _slice(whole, delta, promised, terms)
     body = Release(whole, budget, terms.neighbours, unit).body()
-    return {**body, "slice_delta": delta}, terms.price(None, budget, unit)
+    body = {**body, "slice_delta": delta, "slice_promised": promised}
+    return body, terms.price(None, budget, unit)
 
 
 def _promises(releases: Sequence[Release]) -> list[list[float] | None]:
@@ -92,21 +101,74 @@ def _composed(events: "Sequence[DpEvent | None]") -> "DpEvent":
 
 
 def _slice(
-    whole: "DpEvent", delta: float, releases: Sequence[Release], terms: LedgerTerms
+    whole: "DpEvent", delta: float, promised: Sequence[float] | None, terms: LedgerTerms
 ) -> PrivacyBudget:
     """Return the least epsilon proved at a delta: by loss distributions, or as the plain sum."""
     from skdp.privacy.accounting import EventCurve
     from skdp.privacy.events import precision_delta_of, relation_of
 
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be in [0, 1), got {delta!r}.")
     if relation_of(whole) not in (terms.neighbours, None):
         raise ValueError(f"This ledger counts {terms.neighbours.value} guarantees.")
-    # Pure releases at delta = 0: as without a bundle, finite precision is beside the sum.
-    epsilon = EventCurve(whole).epsilon_at(delta or precision_delta_of(whole))
+    counted = [(precision_delta_of(kind.event), kind.count) for kind in whole.events]
+    own = _upwards(sum((exact(each) * count for each, count in counted), Fraction(0)))
+    if delta == 0 and own > _FINITE_PRECISION:
+        raise ValueError(
+            f"The releases of this bundle have a delta of {rounded_up(own, 3)} together, which is "
+            "more than what finite precision leaves of pure ones. Give the bundle a delta of at "
+            f"least that: delta={rounded_up(own, 3)}."
+        )
+    proved_at = max(delta, own)
+    # The same with the sum of binary numbers, so that nothing is taken for more than nothing.
+    epsilon = EventCurve(whole).epsilon_at(precision_delta_of(whole) + (proved_at - own))
     proved = max(epsilon, math.ulp(0.0)) * (1 + 2.0**-40)
-    budgets = [release.budget for release in releases if release.budget is not None]
-    if len(budgets) == len(releases) and sum(exact(b.delta) for b in budgets) <= exact(delta):
-        proved = min(proved, float(sum(exact(b.epsilon) for b in budgets)))
-    return PrivacyBudget(proved, delta)
+    if promised is not None and exact(promised[1]) <= exact(proved_at):
+        proved = min(proved, promised[0])
+    if math.isinf(proved):
+        raise UnsupportedEventError(
+            f"No epsilon is proved for the releases of this bundle at a delta of {proved_at:g}. "
+            "Give the bundle a greater delta."
+        )
+    # Of pure statements finite precision is beside a basic ledger's sum, as without a bundle.
+    beside = terms.filter.name == "basic" and promised is not None and promised[1] == delta == 0
+    return PrivacyBudget(proved, 0.0 if beside else proved_at)
+
+
+def _sums_of_promises(releases: Sequence[Release], terms: LedgerTerms) -> list[float] | None:
+    """Return the sums of epsilon and of delta that are promised; None where some promise none."""
+    known = [(r.event, r.budget) for r in releases if r.event is not None and r.budget is not None]
+    if len(known) < len(releases):
+        return None
+    budgets = [terms.filter.promised(event, budget) for event, budget in known]
+    return [_sum_of([b.epsilon for b in budgets]), _sum_of([b.delta for b in budgets])]
+
+
+def refuse_cheap_slices(records: Sequence[Record], terms: LedgerTerms) -> None:
+    """Refuse slices that are charged at less than what is proved for what they were reserved for.
+
+    What statements promised is taken as it was written, as that of any other entry.
+    """
+    from skdp.privacy.event_dicts import event_from_dict
+
+    proved: dict[str, PrivacyBudget] = {}
+    for record in records:
+        body = record.body
+        if body.get("slice_delta") is None:
+            continue
+        delta, promised = body["slice_delta"], body.get("slice_promised")
+        key = json.dumps([body["event"], delta, promised], sort_keys=True)
+        try:
+            if key not in proved:
+                proved[key] = _slice(event_from_dict(body["event"]), delta, promised, terms)
+        except (ValueError, UnsupportedEventError) as error:
+            raise LedgerTamperedError(f"Entry {record.number} is no slice: {error}") from None
+        again = proved[key]
+        # Computers differ in the last digits of a loss distribution.
+        if body["epsilon"] < again.epsilon * (1 - 1e-6) or body["delta"] < again.delta:
+            raise LedgerTamperedError(
+                f"Entry {record.number} is charged at less than what is proved for its releases."
+            )
 
 
 def reserved_events(body: dict[str, Any]) -> "Counter[str]":
@@ -114,29 +176,35 @@ def reserved_events(body: dict[str, Any]) -> "Counter[str]":
     return Counter({key_of(kind["event"]): kind["count"] for kind in body["event"]["events"]})
 
 
-def place_in_bundle(session: Session, identity: str, event: dict[str, Any], purpose: str) -> str:
+def place_in_bundle(session: Session, identity: str, body: dict[str, Any], purpose: str) -> str:
     """Return what a release is found by within its bundle, or refuse it if none of it is left."""
-    if left_in_bundle(session, identity, event) < 1:
+    if left_in_bundle(session, identity, body) < 1:
         raise NotReservedError(
             f"{purpose} is not among the releases that this bundle was reserved for, or was made "
             "already. Nothing was spent."
         )
-    return f"{identity}:{key_of(event)}"
+    return f"{identity}:{key_of(body['event'])}"
 
 
-def left_in_bundle(session: Session, identity: str, event: dict[str, Any]) -> int:
+def left_in_bundle(session: Session, identity: str, body: dict[str, Any]) -> int:
     """Return how often a release can still be taken from a bundle."""
     row = session.execute("SELECT body FROM entries WHERE bundle = ?", (identity,)).fetchone()
-    if row is None:
+    if row is None or not _protects_alike(reserved := json.loads(row[0]), body):
         return 0
-    key = key_of(event)
+    key = key_of(body["event"])
     found = session.execute("SELECT count(*) FROM entries WHERE bundle = ?", (f"{identity}:{key}",))
-    return reserved_events(json.loads(row[0]))[key] - int(found.fetchone()[0])
+    return reserved_events(reserved)[key] - int(found.fetchone()[0])
+
+
+def _protects_alike(reserved: dict[str, Any], body: dict[str, Any]) -> bool:
+    """Whether a release protects whom its bundle was priced for: of rows, a unit has several."""
+    return all(printable(reserved[fact]) == printable(body[fact]) for fact in _PROTECTED)
 
 
 def refuse_beside_bundles(records: Sequence[Record]) -> None:
     """Refuse entries of bundles that were not reserved for them."""
     left: dict[str, Counter[str]] = {}
+    reserved: dict[str, dict[str, Any]] = {}
     for record in records:
         bundle, body = body_bundle(record.body), record.body
         if record.bundle != bundle:
@@ -145,8 +213,10 @@ def refuse_beside_bundles(records: Sequence[Record]) -> None:
             continue
         identity, _, key = bundle.partition(":")
         if body["status"] == "reserved":
-            left[identity] = reserved_events(body)
-        elif left.get(identity, Counter())[key] < 1:
+            left[identity], reserved[identity] = reserved_events(body), body
+        elif left.get(identity, Counter())[key] < 1 or not _protects_alike(
+            reserved[identity], body
+        ):
             raise LedgerTamperedError(f"Entry {record.number} was not reserved by its bundle.")
         else:
             left[identity][key] -= 1
@@ -176,4 +246,15 @@ def _unit_of(releases: Sequence[Release]) -> str:
 def _sum_of_deltas(releases: Sequence[Release]) -> float:
     if any(release.budget is None for release in releases):
         raise ValueError("State the delta of a bundle of events, or give statements.")
-    return float(sum(exact(r.budget.delta) for r in releases if r.budget is not None))
+    return _sum_of([r.budget.delta for r in releases if r.budget is not None])
+
+
+def _sum_of(numbers: Sequence[float]) -> float:
+    """Return the sum of numbers as they are written, rounded upwards."""
+    return _upwards(sum(map(exact, numbers), Fraction(0)))
+
+
+def _upwards(number: Fraction) -> float:
+    """Return a number that is no less, and as it is written the same where it can be."""
+    rounded = float(number)
+    return rounded if exact(rounded) >= number else math.nextafter(rounded, math.inf)

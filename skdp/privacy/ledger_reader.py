@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Any, final
 from skdp.exceptions import LedgerTamperedError, PrivacyError
 from skdp.privacy.budget import Neighbours, PrivacyBudget
 from skdp.privacy.ledger import Spending
-from skdp.privacy.ledger_bundles import left_in_bundle, refuse_beside_bundles
+from skdp.privacy.ledger_bundles import (
+    left_in_bundle,
+    refuse_beside_bundles,
+    refuse_cheap_slices,
+)
 from skdp.privacy.ledger_connections import place_of
 from skdp.privacy.ledger_entries import Release, price_in, priced_again
 from skdp.privacy.ledger_filters import FREE, Price
@@ -145,8 +149,7 @@ class LedgerReader:
         self._terms.refuse_others(asked.neighbours, asked.unit, "The release")
         if asked.event is None:
             return 0
-        event = asked.body()["event"]
-        question = functools.partial(left_in_bundle, identity=bundle, event=event)
+        question = functools.partial(left_in_bundle, identity=bundle, body=asked.body())
         return int(self._store.asked(self._header, self._seen, question))
 
     def history(self) -> "pd.DataFrame":
@@ -181,6 +184,7 @@ class LedgerReader:
             if min(charged) < 0 or not all(map(_close, charged, again)):
                 raise LedgerTamperedError(f"Entry {record.number} was charged another price.")
         refuse_beside_bundles(records)
+        refuse_cheap_slices(records, self._terms)
         total = _sum(records)
         if total != stored or not total.within(self._terms.filter.limit):
             raise LedgerTamperedError(f"The totals of {self.path} do not fit its entries.")

@@ -28,6 +28,17 @@ class _ByResponse(LedgerFilter):
             raise UnsupportedEventError("No epsilon is proved for this release at this delta.")
         return Price(Fraction(self.response(budget.epsilon) * ROUNDED_UP), exact(budget.delta))
 
+    def _cheaper(
+        self, event: "DpEvent", cost: float, budget: PrivacyBudget | None, unknown: str
+    ) -> Price:
+        """Price what an event costs, or what it promises: whichever takes the smaller share."""
+        prices = [charged(cost, event)] if cost != math.inf else []
+        if budget is not None and budget.epsilon < math.inf:
+            prices.append(self.of_budget(self.promised(event, budget)))
+        if not prices:
+            raise UnsupportedEventError(f"{unknown} {_BY_PROMISE}")
+        return min(prices, key=self.share)
+
     def left(self, spent: Price) -> Spending:
         rest = float(self.limit.cost - spent.cost)
         delta = float(self.limit.delta - spent.delta)
@@ -82,16 +93,17 @@ class RenyiOrderFilter(_ByResponse):
         return Price(Fraction(total / ROUNDED_UP), exact(self.slack))
 
     def of_event(self, event: "DpEvent", budget: PrivacyBudget | None) -> Price:
+        """Price its own divergence or its promise, whichever takes the smaller share."""
         from skdp.privacy.renyi import ORDERS
 
-        divergences = self._parts(event).renyi()
+        parts = self._parts(event)
+        if parts.mu == math.inf:
+            raise UnsupportedEventError(_UNBOUNDED)
+        divergences, cost = parts.renyi(), math.inf
         if divergences is not None:
-            return charged(float(divergences[list(ORDERS).index(self.order)]), event)
-        if budget is None:
-            raise UnsupportedEventError(
-                f"No Renyi divergence is known for this release. {_BY_PROMISE}"
-            )
-        return self.of_budget(self.promised(event, budget))
+            cost = float(divergences[list(ORDERS).index(self.order)])
+        unknown = f"No Renyi divergence of order {self.order} is known for this release."
+        return self._cheaper(event, cost, budget, unknown)
 
     def response(self, epsilon: float) -> float:
         import numpy as np
@@ -153,20 +165,15 @@ class ZcdpFilter(_ByResponse):
         """Price its own rho or its promise, whichever takes the smaller share."""
         parts = self._parts(event)
         if parts.mu == math.inf:
-            raise UnsupportedEventError("Nothing is known that bounds what this release costs.")
+            raise UnsupportedEventError(_UNBOUNDED)
         if budget is None and parts.sampled:
             raise UnsupportedEventError(
                 "At high orders, which a zCDP ledger keeps too, sampling saves nothing: no rho is "
                 f"known for this release but that without sampling. {_BY_PROMISE}"
             )
-        prices = []
-        if (rho := self._rho_of(parts)) < math.inf:
-            prices.append(charged(rho, event))
-        if budget is not None and budget.epsilon < math.inf:
-            prices.append(self.of_budget(self.promised(event, budget)))
-        if not prices:
-            raise UnsupportedEventError(f"No rho is known for this release. {_BY_PROMISE}")
-        return min(prices, key=self.share)
+        return self._cheaper(
+            event, self._rho_of(parts), budget, "No rho is known for this release."
+        )
 
     def response(self, epsilon: float) -> float:
         from skdp.privacy.pure_curve import pure_rho
@@ -181,6 +188,7 @@ class ZcdpFilter(_ByResponse):
             return math.inf
 
 
+_UNBOUNDED = "Nothing is known that bounds what this release costs."
 _BY_PROMISE = (
     "Enter it with what it promises: spend a statement, or spend_budget(PrivacyBudget(epsilon, "
     "delta), ...); or let reserve([event], delta=...) prove an epsilon at a delta, which is taken "

@@ -179,10 +179,20 @@ class LedgerStore:
         last = session.execute("SELECT id, hash FROM entries ORDER BY id DESC LIMIT 1").fetchone()
         if len(ends) != 1 or (last or (0, _chained("", header))) != ends[0][:2]:
             raise self._cut_or_grown()
+        self._refuse_other_headers(session, header)
         number, found, text, seal = ends[0]
         if seal != _sealed(found, number, text):
             raise LedgerTamperedError(f"The totals of {self._address} were changed.")
         return Head(number, found, json.loads(text))
+
+    def _refuse_other_headers(self, session: Session, header: str) -> None:
+        """Refuse a header that the first entry was not chained to, on a long ledger too."""
+        first = session.execute("SELECT body, hash FROM entries WHERE id = 1").fetchone()
+        if first is not None and first[1] != _chained(_chained("", header), first[0]):
+            raise LedgerTamperedError(
+                f"What was fixed at the creation of {self._address} was changed, or its first "
+                "entry was."
+            )
 
     def _cut_or_grown(self) -> LedgerTamperedError:
         return LedgerTamperedError(f"{self._address} has lost or gained entries at its end.")

@@ -15,7 +15,7 @@ from skdp.privacy.ledger_renyi_filters import RenyiOrderFilter, ZcdpFilter
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
-__all__ = ["LedgerTerms", "filter_fields", "total_of", "whole_or_none"]
+__all__ = ["LedgerTerms", "filter_fields", "rows_of", "total_of"]
 
 
 @final
@@ -161,10 +161,15 @@ def filter_fields(
     return fields
 
 
-def whole_or_none(number: int | None) -> int | None:
-    """Return a count of rows, or refuse it."""
+def rows_of(unit: str, number: int | None) -> int | None:
+    """Return the most rows of a unit, or refuse them."""
     if number is None:
         return None
+    if unit == "row":
+        raise ValueError(
+            "rows_per_unit is how many rows a unit has that is not itself a row: name it, such as "
+            "unit='patient', or leave rows_per_unit out."
+        )
     if isinstance(number, bool) or int(number) != number or number < 1:
         raise ValueError(f"rows_per_unit must be a whole number of at least 1, got {number!r}.")
     return int(number)

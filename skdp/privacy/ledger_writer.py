@@ -133,7 +133,7 @@ class LedgerWriter(LedgerReader):
                 raise BudgetExceededError(f"{purpose} {said}")
             total, found_by = before.plus(price), entry["bundle"]
             if bundle is not None:
-                found_by = place_in_bundle(session, bundle, body["event"], purpose)
+                found_by = place_in_bundle(session, bundle, body, purpose)
             return entry, found_by, {"cost": str(total.cost), "delta": str(total.delta)}
 
         self._remember(self._store.append(self._header, self._seen, charged))

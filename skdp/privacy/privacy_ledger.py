@@ -16,7 +16,7 @@ from skdp.privacy.ledger_connections import place_of
 from skdp.privacy.ledger_entries import now, printable
 from skdp.privacy.ledger_reader import FORMAT, OPEN
 from skdp.privacy.ledger_store import LedgerStore, Mark
-from skdp.privacy.ledger_terms import LedgerTerms, filter_fields, whole_or_none
+from skdp.privacy.ledger_terms import LedgerTerms, filter_fields, rows_of
 from skdp.privacy.ledger_views import LedgerSpending
 from skdp.privacy.ledger_writer import LedgerWriter
 from skdp.privacy.statement import PrivacyStatement
@@ -45,7 +45,7 @@ class PrivacyLedger(LedgerWriter):
 
     - "renyi": divergences of one order add up to at most what (epsilon, delta - slack) needs at
       that order; deltas of entries add up to at most `slack`. An entry without Renyi divergences
-      counts as randomised response with its epsilon.
+      counts as randomised response with its epsilon; so does one that costs less so.
     - "zcdp": the same at every order, against the curve rho a: rhos of entries add up to at most
       the rho that implies (epsilon, delta - slack). Proves an epsilon at every delta, and admits no
       more than "renyi" at the best order, much less where rows are sampled: under the cap (3, 1e-6)
@@ -109,9 +109,9 @@ class PrivacyLedger(LedgerWriter):
             Whom the cap protects, such as "patient". Others than the releases' own are refused,
             unless `rows_per_unit` says how they convert.
         rows_per_unit : int or None, default=None
-            The most rows that one unit has in the data. Releases that are private for each row are
-            then charged by group privacy: k epsilon and delta (1 + e^epsilon + ... + e^((k-1)
-            epsilon)).
+            The most rows that one unit, other than "row", has in the data. Releases that are
+            private for each row are then charged by group privacy: k epsilon and delta (1 +
+            e^epsilon + ... + e^((k-1) epsilon)).
         dataset : str, default=""
             What the data is.
         filter : {"renyi", "zcdp", "gaussian", "basic"}, default="renyi"
@@ -144,7 +144,7 @@ class PrivacyLedger(LedgerWriter):
             "delta": float(delta),
             "neighbours": Neighbours(neighbours).value,
             "unit": unit,
-            "rows_per_unit": whole_or_none(rows_per_unit),
+            "rows_per_unit": rows_of(unit, rows_per_unit),
             "dataset": printable(dataset),
             **filter_fields(filter, cap, slack, order),
         }
@@ -183,8 +183,9 @@ class PrivacyLedger(LedgerWriter):
             The releases.
         delta : float or None, default=None
             Delta of the slice at whose least proved epsilon (privacy loss distributions) the bundle
-            is charged. None takes the sum of the statements' deltas with "basic", and otherwise
-            charges the sum of what the releases would cost one by one.
+            is charged; charged is at least what the releases have themselves. 0 is for pure ones
+            alone. None takes the sum of the statements' deltas with "basic", and otherwise charges
+            the sum of what the releases would cost one by one.
         purpose : str, default="bundle"
             What it is for.
 
