@@ -9,6 +9,9 @@ from skdp._validation import is_real, positive
 
 Norm = Literal["l1", "l2", "linf"]
 
+#: A request of delta = 0 is met up to finite precision, which stays far below this.
+FINITE_PRECISION = 1e-9
+
 
 class Neighbours(Enum):
     """Which two data sets a guarantee compares. The relations are not interchangeable.

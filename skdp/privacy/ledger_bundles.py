@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from skdp.exceptions import LedgerTamperedError, PrivacyError, UnsupportedEventError
-from skdp.privacy.budget import PrivacyBudget
+from skdp.privacy.budget import FINITE_PRECISION, PrivacyBudget
 from skdp.privacy.ledger_connections import Session
 from skdp.privacy.ledger_entries import Release, price_of_kinds, printable
 from skdp.privacy.ledger_filters import Price, exact
@@ -30,8 +30,6 @@ __all__ = [
     "reserved_events",
 ]
 
-# Statements that ask for delta = 0 leave no more than this to the finite precision of a computer.
-_FINITE_PRECISION = 1e-9
 _PROTECTED = ("unit", "neighbours")
 
 
@@ -113,7 +111,7 @@ def _slice(
         raise ValueError(f"This ledger counts {terms.neighbours.value} guarantees.")
     counted = [(precision_delta_of(kind.event), kind.count) for kind in whole.events]
     own = _upwards(sum((exact(each) * count for each, count in counted), Fraction(0)))
-    if delta == 0 and own > _FINITE_PRECISION:
+    if delta == 0 and own > FINITE_PRECISION:
         raise ValueError(
             f"The releases of this bundle have a delta of {rounded_up(own, 3)} together, which is "
             "more than what finite precision leaves of pure ones. Give the bundle a delta of at "

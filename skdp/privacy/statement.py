@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol, final
 
-from skdp.privacy.budget import Neighbours, PrivacyBudget
+from skdp.privacy.budget import FINITE_PRECISION, Neighbours, PrivacyBudget
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -22,8 +22,6 @@ SEEDED_NOISE = "seeded for tests: no guarantee against whoever knows the seed"
 _PRECISION_IN_WORDS = (
     "Delta was asked to be 0; what is stated is what the finite precision of a computer leaves."
 )
-# A request of delta = 0 is met up to finite precision, which stays far below this.
-_FINITE_PRECISION = 1e-9
 
 
 def noise_source(*, seeded: bool) -> str:
@@ -133,7 +131,7 @@ class PrivacyStatement:
 
     def __post_init__(self) -> None:
         proved = self.curve.delta_at(self.budget.epsilon)
-        if proved > (self.budget.delta or _FINITE_PRECISION):
+        if proved > (self.budget.delta or FINITE_PRECISION):
             raise ValueError(
                 f"The mechanism has delta = {proved:g} at epsilon = {self.budget.epsilon:g}; "
                 f"it cannot be stated as delta = {self.budget.delta:g}."

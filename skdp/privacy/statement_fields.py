@@ -5,7 +5,7 @@ from typing import Any
 from dp_accounting import DpEvent
 
 from skdp.privacy.accounting import EventCurve
-from skdp.privacy.budget import Neighbours, PrivacyBudget
+from skdp.privacy.budget import FINITE_PRECISION, Neighbours, PrivacyBudget
 from skdp.privacy.event_dicts import event_from_dict
 from skdp.privacy.events import relation_of
 
@@ -22,8 +22,6 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "noise": str,
     "event": dict,
 }
-# A request of delta = 0 is met up to finite precision, which stays far below this.
-_FINITE_PRECISION = 1e-9
 
 
 def read_fields(fields: Any) -> dict[str, Any]:
@@ -84,7 +82,7 @@ def _refuse_other_relations(event: DpEvent, neighbours: Neighbours) -> None:
 
 def _refuse_unproved(curve: EventCurve, budget: PrivacyBudget) -> None:
     proved = curve.delta_at(budget.epsilon)
-    if proved > (budget.delta or _FINITE_PRECISION):
+    if proved > (budget.delta or FINITE_PRECISION):
         raise ValueError(
             f"The event of this document has delta = {proved:.3g} at epsilon = "
             f"{budget.epsilon:g}, not {budget.delta:g}. It was changed by hand, or written by a "
