@@ -19,11 +19,9 @@ again.
 Zhang, Mironov and Hejazinia (2021) let each step of DP-SGD choose a few coordinates privately and
 add noise to those alone. `SparseDPSGDClassifier` has their choices and better ones as `selector`.
 Below is what they do for prediction by a linear model, beside noise on all coordinates and beside
-Opacus. Stratified splits with 70 % for training, driven by {splits} seeds on the sets from
-files and on "synthetic" (there clipping at 0.5, "two releases", "sparse_vector" and "adafest,
-re-clipped" by one), by 4 on "long rows" and by 3 on "long rows 0/1" and "synthetic 0/1". Mean ±
-standard error over the splits. Zero-out neighbours, delta 1e-6, Poisson batches, for all private
-methods.
+Opacus. Stratified splits with 70 % for training, driven by {splits} seeds, on "long rows" by 4 and
+on "long rows 0/1" by 3. Mean ± standard error over the splits. Zero-out neighbours, delta 1e-6,
+Poisson batches, for all private methods.
 
 **When noise on all is better.** A row's score feels only the noise on the columns that the row has:
 noise of the size of one weight's, times the norm of the row, whatever the number of columns. A
