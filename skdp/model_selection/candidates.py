@@ -3,10 +3,18 @@
 import warnings
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.base import clone
 
+from skdp._random import RandomSource
 from skdp.exceptions import PrivacyError
-from skdp.model_selection.searchable import is_pipeline, parts_of, private_steps, spenders
+from skdp.model_selection.searchable import (
+    is_pipeline,
+    parts_of,
+    private_steps,
+    public_randomness,
+    spenders,
+)
 from skdp.pipeline.refusals import quoting_nothing
 from skdp.pipeline.rehearsal import Rehearsal, Spent
 from skdp.pipeline.statements import with_fixed_pairs
@@ -89,8 +97,9 @@ class Candidates:
         Of a classifier.
     n_groups : int or None
         Number of groups of a fit, where these are protected.
-    seed : int or None, default=None
-        Of the fits on stand-in rows, for tests.
+    rng : RandomSource or None, default=None
+        Bits of the search for steps that draw public random numbers; None is the system. A seeded
+        one seeds the fits on stand-in rows, for tests.
 
     Raises
     ------
@@ -98,14 +107,15 @@ class Candidates:
         If a candidate is not private or a parameter is the search's own affair.
     """
 
-    def __init__(self, estimator, params, classes, n_groups, seed=None):
+    def __init__(self, estimator, params, classes, n_groups, rng=None):
         if not params:
             raise ValueError("There is no candidate: the grid is empty.")
         self.params = params
         self._estimator = estimator
         self._classes = classes
         self._n_groups = n_groups
-        self._seed = seed
+        self._rng = RandomSource.from_system() if rng is None else rng
+        self._seed = self._number() if self._rng.seeded else None
         self.models = [self._candidate(chosen) for chosen in params]
 
     def _candidate(self, chosen):
@@ -118,7 +128,20 @@ class Candidates:
             self._prepare(step)
         for spender in spenders(model):
             spender.set_params(ledger=None)
+        self._fix_public_randomness(model)
         return model
+
+    def _fix_public_randomness(self, model):
+        """Let all fits of a candidate draw the same public numbers, and no shared generator.
+
+        The state of numpy's own generator would count the trials afterwards, and what the winner
+        drew would tell which of them it was.
+        """
+        names = public_randomness(model)
+        model.set_params(**{name: self._number() for name in names})
+
+    def _number(self):
+        return int(self._rng.words(1)[0] >> np.uint64(33))
 
     def _prepare(self, step):
         names = step.get_params(deep=False)

@@ -139,8 +139,7 @@ class PrivateSearch(WinnerMethodsMixin, MetaEstimatorMixin, PrivateEstimator):
                 f"n_samples={n} rows or groups leave {n_training} for each fit; at least 2 are "
                 "needed. Take fewer candidates, hold out less, or choose strategy='random'."
             )
-        seed = int(rng.words(1)[0] >> 33) if rng.seeded else None
-        candidates = Candidates(self.estimator, params, classes, n_training, seed)
+        candidates = Candidates(self.estimator, params, classes, n_training, rng)
         units = Units.of(n, metadata, candidates.rows_per_group)
         stand_in = stand_in_for(candidates.models, X, classes, n_training, metadata)
         offer = strategy.offer(self._budget(), candidates, stand_in)

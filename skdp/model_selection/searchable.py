@@ -1,5 +1,7 @@
 """What can be searched: private estimators, and pipelines of which they are steps."""
 
+from numbers import Integral
+
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
@@ -13,6 +15,7 @@ __all__ = [
     "is_pipeline",
     "parts_of",
     "private_steps",
+    "public_randomness",
     "spenders",
     "vouched_for",
 ]
@@ -75,6 +78,23 @@ def declared_groups(estimator):
 def parts_of(model):
     """Return all estimators within a model."""
     return [part for part in model.get_params(deep=True).values() if hasattr(part, "fit")]
+
+
+def public_randomness(model):
+    """Return the names of the seeds, not yet integers, of parts that are not of this package.
+
+    What is of it draws noise, from bits of its own, and is never seeded here.
+    """
+    params = {"": model, **model.get_params(deep=True)}
+    named = ((*name.rpartition("__")[::2], value) for name, value in params.items())
+    return [
+        f"{owner}__{last}"
+        for owner, last, value in named
+        if last == "random_state"
+        and owner
+        and not isinstance(value, Integral)
+        and not type(params[owner]).__module__.startswith("skdp.")
+    ]
 
 
 def is_pipeline(model):

@@ -1,7 +1,9 @@
 """What a pipeline makes sure of before its first step spends, and undoes if a later one fails."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 from sklearn.base import BaseEstimator, is_classifier
@@ -19,11 +21,13 @@ from sklearn.preprocessing import (
 from sklearn.utils import check_array, check_consistent_length, get_tags
 
 from skdp._admission import admit_labels, admit_targets, quote_free
+from skdp.pipeline.data_independent import DATA_INDEPENDENT
 from skdp.pipeline.verdicts import StepCheck
 
 __all__ = ["refuse_partial_maps", "refuse_unusable_targets", "undone_on_failure"]
 
-#: Of the steps that learn nothing, those that return finite numbers for all finite rows.
+#: Of the steps that learn nothing, those that return finite numbers for all finite rows, as far as
+#: what they are told to fill in is finite.
 _TOTAL = (
     Binarizer,
     FeatureHasher,
@@ -47,8 +51,7 @@ def refuse_partial_maps(pipeline: Any, found: list[tuple[Any, StepCheck]]) -> No
     begun = False
     for step, check in found:
         begun = begun or check.name.split("__")[0] == first
-        own = type(step).__module__.startswith("skdp.") or isinstance(step, FrozenEstimator)
-        if begun and not own and type(step) not in _TOTAL and not _is_identity(step):
+        if begun and not _is_total(step):
             raise ValueError(
                 f"Step {check.name!r} ({check.class_name}) comes after or beside a private step, "
                 "and might make numbers of some rows that are not finite, which a later step "
@@ -60,8 +63,17 @@ def _is_private(name: str, found: list[tuple[Any, StepCheck]]) -> bool:
     return any(c.kind == "private" and c.name.split("__")[0] == name for _, c in found)
 
 
-def _is_identity(step: Any) -> bool:
-    return type(step) is FunctionTransformer and step.func is None
+def _is_total(step: Any) -> bool:
+    inner = step.estimator if isinstance(step, FrozenEstimator) else step
+    if type(inner).__module__.startswith("skdp."):
+        return True
+    if type(inner) is FunctionTransformer:
+        return inner.func is None
+    if type(inner) not in _TOTAL:
+        # Somebody vouched for what is frozen; for what learns nothing nobody can.
+        return inner is not step and type(inner) not in DATA_INDEPENDENT
+    filled_in = [getattr(inner, name, None) for name in ("unknown_value", "fill_value")]
+    return not any(isinstance(value, Real) and not math.isfinite(value) for value in filled_in)
 
 
 def refuse_unusable_targets(pipeline: Any, X: Any, y: Any) -> None:

@@ -18,6 +18,7 @@ from skdp.pipeline.fit_conditions import (
     undone_on_failure,
 )
 from skdp.pipeline.payment import payer
+from skdp.pipeline.raw_rows import admit, paths
 from skdp.pipeline.refusals import quoting_nothing
 from skdp.pipeline.rehearsal import CannotRehearseError, Rehearsal, rehearsed
 from skdp.pipeline.spending import FitBudget
@@ -25,7 +26,7 @@ from skdp.pipeline.splitting import SPLITS, shares_of
 from skdp.pipeline.statements import said_before, said_of, stated_within, with_fixed_pairs
 from skdp.pipeline.verdicts import PipelineCheck
 from skdp.pipeline.walk import walked
-from skdp.privacy import PrivacyBudget
+from skdp.privacy import PrivacyBudget, PrivacyLedger
 from skdp.privacy.privacy_ledger import as_ledger
 
 __all__ = ["PrivatePipeline", "make_private_pipeline"]
@@ -170,7 +171,9 @@ class PrivatePipeline(Pipeline):
         n_spends = len(_spending_steps(private))
         data = (X, y, params)
         budgets = self._budgets(whole, split, shares, n_spends, data)
-        ledger = self._payer(private, budgets, unit, data)
+        ledger = as_ledger(self.ledger)
+        self._refuse_inadmissible(ledger, budgets, data)
+        ledger = self._payer(ledger, private, budgets, unit, data)
         spending = FitBudget(whole, split, ledger, unit)
         try:
             for (_, step), budget in zip(private, budgets, strict=True):
@@ -236,10 +239,8 @@ class PrivatePipeline(Pipeline):
 
     def _rehearsed(self, budgets, n_spends, X, y, params):
         """Return what the steps will promise, from made-up rows."""
-        twin, rehearsal = Pipeline(clone(self).steps), Rehearsal(n_spends)
-        steps = [step for step, check in walked(twin, self.public) if check.kind == "private"]
-        for step, budget in zip(steps, budgets, strict=True):
-            set_budget(step, budget.epsilon, budget.delta, rehearsal)
+        rehearsal = Rehearsal(n_spends)
+        twin, _ = self._twin(budgets, rehearsal)
         try:
             return rehearsed(twin, rehearsal, X, y, params)
         except CannotRehearseError as error:
@@ -248,11 +249,33 @@ class PrivatePipeline(Pipeline):
                 f"which a step does not take: {error.__cause__}. Use split='sums'."
             ) from None
 
-    def _payer(self, private, budgets, unit, data):
+    def _twin(self, budgets, rehearsal):
+        """Return a pipeline of clones that spend in a rehearsal, and what it is made of."""
+        twin = Pipeline(clone(self).steps)
+        found = walked(twin, self.public)
+        steps = [step for step, check in found if check.kind == "private"]
+        for step, budget in zip(steps, budgets, strict=True):
+            set_budget(step, budget.epsilon, budget.delta, rehearsal)
+        return twin, found
+
+    def _refuse_inadmissible(self, ledger, budgets, data):
+        """Refuse rows that a step would refuse when something is paid for.
+
+        A first private step looks at all rows itself before it spends, unless it stands beside
+        others, or what all steps spend was reserved before.
+        """
+        rehearsal = Rehearsal(1)
+        twin, found = self._twin(budgets, rehearsal)
+        given_rows = paths(twin.steps, found)
+        if len(given_rows) > 1 or isinstance(ledger, PrivacyLedger):
+            for path in given_rows:
+                admit(path, rehearsal, *data)
+
+    def _payer(self, ledger, private, budgets, unit, data):
         """Return what pays for the steps; a ledger that cannot pay for all refuses here."""
         steps = _spending_steps(private)
         return payer(
-            as_ledger(self.ledger),
+            ledger,
             budgets,
             lambda: [said_of(unit, s) for s in self._rehearsed(budgets, len(steps), *data)],
             fixed=n_fixed_beforehand(steps) == len(steps),
