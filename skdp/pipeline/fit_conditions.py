@@ -76,6 +76,15 @@ def _is_total(step: Any) -> bool:
     return not any(isinstance(value, Real) and not math.isfinite(value) for value in filled_in)
 
 
+def refuse_iterators(X: Any) -> None:
+    """Refuse rows that can be read once only: steps are tried on them before any is paid for."""
+    if isinstance(X, Iterator):
+        raise TypeError(
+            f"X is read more than once, which a {type(X).__name__} cannot be. Pass a list, an "
+            "array, a DataFrame, or a corpus of skdp.embedding."
+        )
+
+
 def refuse_unusable_targets(pipeline: Any, X: Any, y: Any) -> None:
     """Refuse targets that the last step would refuse when others have spent."""
     last = pipeline.steps[-1][1]

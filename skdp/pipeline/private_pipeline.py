@@ -13,6 +13,7 @@ from skdp.pipeline.budgeted import (
     unit_of,
 )
 from skdp.pipeline.fit_conditions import (
+    refuse_iterators,
     refuse_partial_maps,
     refuse_unusable_targets,
     undone_on_failure,
@@ -167,6 +168,7 @@ class PrivatePipeline(Pipeline):
         whole, split, shares = self._plan(private, before)
         unit = _unit(private, before)
         refuse_partial_maps(self, found)
+        refuse_iterators(X)
         refuse_unusable_targets(self, X, y)
         n_spends = len(_spending_steps(private))
         data = (X, y, params)
