@@ -54,7 +54,7 @@ def test_a_ledger_of_documents_reserves_both_steps(tmp_path, split):
 def test_documents_that_can_be_read_once_are_refused_before_anything_is_spent():
     ledger = InMemoryLedger(2.0, 1e-4, "zero-out")
     private = make_private_pipeline(vectors(), model(), epsilon=2.0, delta=1e-4, ledger=ledger)
-    with pytest.raises(TypeError, match="read more than once.*Pass a list"):
+    with pytest.raises(TypeError, match=r"read more than once.*Pass a list"):
         private.fit((text for text in DOCUMENTS), Y)
     assert ledger.history() == ()
 
