@@ -3,6 +3,7 @@
 import math
 import pickle
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -54,6 +55,12 @@ class TestVotes:
     def counts(self, most=3, **how):
         domain = ListedWords(("a", "b", "c", "d", "e", "f"))
         return DocumentCounts(domain, frozenset(how.get("stop", ())), most)
+
+    def test_no_sensitivity_is_rounded_down(self):
+        for most in range(1, 200):
+            counts = self.counts(most)
+            for relation, votes in ((Neighbours.ZERO_OUT, 1), (Neighbours.REPLACE_ONE, 2)):
+                assert Fraction(counts.sensitivity(relation).value) ** 2 >= votes * most
 
     def test_documents_are_counted_not_words(self):
         found = self.counts().of([["a", "a", "b"], ["a", "x"], []], KEY)

@@ -283,3 +283,12 @@ def test_more_words_than_fit_into_memory_go_to_a_file(monkeypatch):
         for gradients in (of_file, of_memory)
     )
     assert one == other
+
+
+def test_the_choice_among_more_examples_than_64_bits_multiply_is_one_of_each_part():
+    records = records_of([["a"]], most=1000)
+    records.firsts = np.array([0, 2**61 + 12345])
+    _, chosen = records._chosen(0, np.uint64(3))
+    edges = [j * (2**61 + 12345) // 1000 for j in range(1001)]
+    parts = itertools.pairwise(edges)
+    assert all(a <= c < b for c, (a, b) in zip(chosen.tolist(), parts, strict=True))

@@ -11,6 +11,7 @@ from skdp.embedding.mixing import mixed
 from skdp.embedding.word_domains import WordDomain
 from skdp.mechanisms.statistics import SparseSum
 from skdp.privacy import Neighbours, Sensitivity
+from skdp.stability.erm import ROUND_UP
 
 __all__ = ["DocumentCounts"]
 
@@ -52,7 +53,8 @@ class DocumentCounts:
 
     def sensitivity(self, neighbours: Neighbours) -> Sensitivity:
         """How far one document moves the counts."""
-        return Sensitivity(math.sqrt(_VOTES[neighbours] * self.most_words), "l2", neighbours)
+        value = math.sqrt(_VOTES[neighbours] * self.most_words) * ROUND_UP
+        return Sensitivity(value, "l2", neighbours)
 
     def of(self, documents: Iterable[list[str]], key: np.uint64) -> SparseSum:
         """Count, reading the documents once."""

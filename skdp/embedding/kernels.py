@@ -53,10 +53,13 @@ def write_examples(records: Any, record: int, key: np.uint64, examples: Any) -> 
         first, available, n = record - firsts[document], 1, 1
     start = starts[document]
     length = starts[document + 1] - start
+    share, rest = available // most, available % most
     for j in range(n):
         chosen = first + j
         if available > most:
-            low, high = j * available // most, (j + 1) * available // most
+            # j * available // most, where j * available may be too large for 64 bits.
+            low = j * share + j * rest // most
+            high = (j + 1) * share + (j + 1) * rest // most
             chosen = low + under(mix(~own ^ np.uint64(j + 1)), high - low)
         distance = 1
         while chosen >= 2 * (length - distance):

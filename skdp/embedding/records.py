@@ -114,7 +114,10 @@ class CbowRecords:
         n = int(self.firsts[record + 1] - self.firsts[record])
         if n <= self.most_examples:
             return record, np.arange(n)
-        edges = np.arange(self.most_examples + 1) * n // self.most_examples
+        share, rest = divmod(n, self.most_examples)
+        places = np.arange(self.most_examples + 1)
+        # places * n // most_examples, where places * n may be too large for 64 bits.
+        edges = places * share + places * rest // self.most_examples
         draws = mixed(~own ^ np.arange(1, self.most_examples + 1, dtype=np.uint64))
         return record, edges[:-1] + below(draws, np.diff(edges).astype(np.uint64)).astype(np.int64)
 

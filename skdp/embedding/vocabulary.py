@@ -78,8 +78,7 @@ class PrivateVocabulary(PrivateEstimator):
     Raises
     ------
     ValueError, TypeError
-        For inadmissible input or parameters; nothing is spent or released then. Also, after
-        the spend, if fewer than two words pass the noise: their number is released.
+        For inadmissible input or parameters; nothing is spent or released then.
     BudgetExceededError
         When the ledger cannot afford the fit; nothing is spent or released then.
 

@@ -122,13 +122,13 @@ def _outside_of_table(support: Indices, size: int, m: int, rng: RandomSource) ->
     """As by rejection, number by number, with a table of all integers in place of searches."""
     taken = np.zeros(size, dtype=np.bool_)
     taken[support] = True
-    first = np.empty(size, dtype=np.int32)
     found = np.empty(0, dtype=np.int64)
     while found.size < m:
         drawn = integers_below(size, 2 * (m - found.size) + 4, rng)
         drawn = np.concatenate([found, drawn[~taken[drawn]]])
         places = np.arange(drawn.size, dtype=np.int32)
-        first[drawn[::-1]] = places[::-1]  # of equal ones the last to be written counts
+        first = np.full(size, drawn.size, dtype=np.int32)
+        np.minimum.at(first, drawn, places)
         found = drawn[first[drawn] == places]
     return found[:m]
 
