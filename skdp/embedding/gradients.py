@@ -17,8 +17,8 @@ __all__ = ["SPARE_RECORDS", "CbowGradients", "norm_for_rows"]
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 SMALLEST_NORM, LARGEST_NORM = 2.0**-60, 2.0**60
-#: Under add-or-remove-one, so many times the expected records are counted for rounding. The grid unit
-#: that each row has to spare pays for the rounding of more.
+#: Under add-or-remove-one, so many times the expected records are counted for rounding. The grid
+#: unit that each row has to spare pays for the rounding of more.
 SPARE_RECORDS = 2**8
 
 

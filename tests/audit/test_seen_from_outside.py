@@ -126,7 +126,11 @@ class TestEpsilon:
         assert audit_epsilon(NoisyLogistic(share=0.01), *pair, **given).accuses
         assert not audit_epsilon(NoisyLogistic(), *pair, **given).accuses
 
-    @pytest.mark.parametrize("model", [HasNaN(), NoisyLogistic(n_jobs=2), Plain()], ids=repr)
+    @pytest.mark.parametrize(
+        "model",
+        [HasNaN(), NoisyLogistic(n_jobs=2), Plain()],
+        ids=lambda model: type(model).__name__,
+    )
     def test_what_is_honest_is_not_accused(self, model):
         given = {"n_fits": 30, "epsilon": 3.0, "confidence": 1 - 1e-6}
         assert not audit_epsilon(model, (LONG, Y), (LONG, OTHER), **given).accuses
