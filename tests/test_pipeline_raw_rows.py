@@ -179,3 +179,20 @@ def test_an_undeclared_category_beside_a_private_step_is_a_number(ledger):
     for step in (ordinal(-1), encoder):
         first = columns((scaler(), ["a"]), (step, ["w"]))
         make_private_pipeline(first, model(), ledger=ledger).fit(with_cell("w", "x"), Y)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "match"),
+    [
+        ("sample_weight", np.r_[-1.0, np.ones(N - 1)], "Negative values"),
+        ("sample_weight", np.r_[np.nan, np.ones(N - 1)], "NaN"),
+        ("sample_weight", np.ones(N - 1), "shape"),
+        ("groups", ["x"] * (N - 1), "one group for each"),
+    ],
+)
+def test_weights_and_groups_of_a_later_step_are_looked_at_first(ledger, kind, values, match):
+    private = make_private_pipeline(scaler(), model(), epsilon=1.0, delta=1e-5, ledger=ledger)
+    before = ledger.remaining()
+    with pytest.raises(ValueError, match=match):
+        private.fit(FRAME[["a", "b"]], Y, **{f"sparsedpsgdclassifier__{kind}": values})
+    assert ledger.remaining() == before

@@ -20,8 +20,15 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils import check_array, check_consistent_length, get_tags
 
-from skdp._admission import admit_labels, admit_targets, quote_free
+from skdp._admission import (
+    admit_groups,
+    admit_labels,
+    admit_targets,
+    admit_weights,
+    quote_free,
+)
 from skdp.pipeline.data_independent import DATA_INDEPENDENT
+from skdp.pipeline.rehearsal import n_rows_of
 from skdp.pipeline.verdicts import StepCheck
 
 __all__ = ["refuse_partial_maps", "refuse_unusable_targets", "undone_on_failure"]
@@ -101,6 +108,16 @@ def refuse_unusable_targets(pipeline: Any, X: Any, y: Any) -> None:
         admit_labels(admit_targets(last, y, y_numeric=False), last.classes)
     elif getattr(last, "_estimator_type", None) == "regressor":
         quote_free(lambda: check_array(y, ensure_2d=False, dtype="numeric"), "y")
+
+
+def refuse_unusable_metadata(X: Any, params: dict[str, Any]) -> None:
+    """Refuse weights and groups that the step they are for would refuse when others have spent."""
+    for name, value in params.items():
+        kind = name.rpartition("__")[2]
+        if kind == "sample_weight" and value is not None:
+            admit_weights(value, X)
+        elif kind == "groups" and value is not None:
+            admit_groups(value, n_rows_of(X))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from skdp.pipeline.budgeted import (
 from skdp.pipeline.fit_conditions import (
     refuse_iterators,
     refuse_partial_maps,
+    refuse_unusable_metadata,
     refuse_unusable_targets,
     undone_on_failure,
 )
@@ -170,6 +171,7 @@ class PrivatePipeline(Pipeline):
         refuse_partial_maps(self, found)
         refuse_iterators(X)
         refuse_unusable_targets(self, X, y)
+        refuse_unusable_metadata(X, params)
         n_spends = len(_spending_steps(private))
         data = (X, y, params)
         budgets = self._budgets(whole, split, shares, n_spends, data)
