@@ -115,7 +115,7 @@ def test_there_is_no_trace_of_a_run_in_a_fitted_model():
     assert public == {
         "classes_", "coefs_", "intercepts_", "n_layers_", "n_outputs_", "out_activation_",
         "n_features_in_", "privacy_", "noise_multiplier_", "max_grad_norm_", "learning_rate_",
-        "batch_size_", "n_steps_", "center_", "row_scale_",
+        "batch_size_", "n_steps_", "center_", "components_", "row_scale_",
     }  # fmt: skip
 
 
@@ -567,3 +567,114 @@ def test_predictions_of_any_finite_row_are_numbers():
     model.fit(np.eye(100, 3), np.arange(100) / 100)
     rows = np.finfo(float).max * np.array([[1.0, -1.0, 1.0], [-1.0, -1.0, 1.0], [1.0, 1.0, -1.0]])
     assert np.isfinite(model.predict(rows)).all()
+
+
+class TestComponents:
+    """Training within a few directions that are released first."""
+
+    rng = np.random.default_rng(3)
+    PLANE = np.linalg.qr(rng.normal(size=(300, 4)))[0]
+    WIDE = X @ PLANE.T + 0.02 * rng.normal(size=(N, 300)) + 0.1
+    ROUND = rng.normal(size=(N, 300)) / 10
+
+    def model(self, **parameters):
+        given = {**GENEROUS, "n_epochs": 40, "center_norm": 3.0}
+        return PrivateMLPClassifier(**{**given, **parameters})
+
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    def test_rows_are_seen_in_few_directions_and_weights_are_for_rows_as_they_came(self, dtype):
+        rows = self.WIDE.astype(dtype)
+        model = self.model(n_components=4).fit(rows, y)
+        assert model.components_.shape == (4, 300)
+        np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(4), atol=1e-12)
+        np.testing.assert_allclose(np.linalg.norm(model.components_ @ self.PLANE), 2, atol=0.02)
+        assert model.coefs_[0].shape == (300, 32)
+        outside = model.coefs_[0] - model.components_.T @ (model.components_ @ model.coefs_[0])
+        np.testing.assert_allclose(outside, 0.0, atol=1e-9)
+        assert model.score(rows, y) > 0.9
+        plain = model.to_sklearn()
+        np.testing.assert_allclose(
+            plain.predict_proba(self.WIDE), model.predict_proba(self.WIDE), atol=1e-5
+        )
+
+    def test_all_directions_are_a_turn_of_the_rows(self):
+        model = self.model(n_components=4, center_norm=2.0).fit(X, y)
+        assert model.components_.shape == (4, 4)
+        assert model.score(X, y) > 0.9
+
+    def test_they_are_charged_with_the_run(self):
+        model = self.model(n_components=4, epsilon=1.0, random_state=None).fit(self.WIDE, y)
+        (statistics, moment), run = model.privacy_.event.events[0].events, model.privacy_.event
+        mu = gaussian_mu(1.0, 1e-5)
+        for event, share in ((statistics, 0.05), (moment, 0.1)):
+            found = event.sensitivity / event.noise_std
+            assert found == pytest.approx(mu * math.sqrt(share), rel=1e-6)
+        assert statistics.sensitivity == pytest.approx(math.sqrt(1 + 0.7**2), rel=1e-3)
+        assert moment.sensitivity == pytest.approx(1.0, rel=1e-2)
+        assert 0.99 < epsilon_of(run, 1e-5) <= 1.0
+        without = self.model(center=None, center_norm=None, n_components=None, epsilon=1.0)
+        noise = without.fit(self.WIDE, y).noise_multiplier_
+        assert 1.05 < model.noise_multiplier_ / noise < 1.12
+
+    @pytest.mark.parametrize(
+        ("rows", "parameters", "is_there"),
+        [
+            ("WIDE", {}, True),
+            ("WIDE", {"n_components": None}, False),
+            ("WIDE", {"epsilon": 3.0}, False),  # too much noise
+            ("WIDE", {"center": None, "center_norm": None}, False),
+            ("ROUND", {}, False),  # found out by what was released
+            ("X", {}, False),
+        ],
+        ids=str,
+    )
+    def test_auto_takes_them_where_few_directions_hold_most(self, rows, parameters, is_there):
+        rows = globals()["X"] if rows == "X" else getattr(self, rows)
+        model = self.model(epsilon=30.0, n_epochs=1).set_params(**parameters).fit(rows, y)
+        assert (model.components_ is not None) is is_there
+        if is_there:
+            assert model.components_.shape == (50, 300)
+
+    def test_what_was_paid_does_not_depend_on_whether_they_are_kept(self):
+        kept, left = (self.model(epsilon=30.0, n_epochs=1).fit(rows, y).privacy_
+                      for rows in (self.WIDE, self.ROUND))  # fmt: skip
+        assert kept.event == left.event
+
+    def test_a_model_that_goes_on_keeps_them_and_where_it_was(self):
+        model = self.model(n_components=4, learning_rate=1e-9, n_epochs=1)
+        half = N // 2
+        model.partial_fit(self.WIDE[:half], y[:half])
+        before, frame = weights(model), model.components_.copy()
+        model.partial_fit(self.WIDE[half:], y[half:])
+        np.testing.assert_array_equal(model.components_, frame)
+        np.testing.assert_allclose(weights(model), before, atol=1e-6)
+
+    @pytest.mark.parametrize(
+        ("parameters", "words"),
+        [
+            ({"n_components": 5}, "more than the 4 columns"),
+            ({"n_components": 2, "center": None, "center_norm": None}, "center=None"),
+            ({"n_components": 2, "max_rows_per_group": 2, "n_groups": N}, "max_rows_per_group"),
+            ({"n_components": 2, "noise_schedule": ValidationDecay(X, y)}, "center=None"),
+            ({"n_components": 0}, "n_components"),
+        ],
+        ids=str,
+    )
+    def test_refused(self, parameters, words):
+        ledger = InMemoryLedger(1e4, 1e-2, "zero-out")
+        model = self.model(ledger=ledger, random_state=None).set_params(**parameters)
+        groups = {"groups": np.arange(N)} if "n_groups" in parameters else {}
+        with pytest.raises(ValueError, match=words):
+            model.fit(X, y, **groups)
+        assert ledger.history() == ()
+
+    def test_sparse_rows_are_refused(self):
+        with pytest.raises(ValueError, match="dense"):
+            self.model(n_components=2).fit(sp.csr_array(X), y)
+
+    def test_the_regressor_has_them_too(self):
+        model = PrivateMLPRegressor(
+            epsilon=1e3, delta=1e-5, y_bound=1.5, n_components=4, center_norm=3.0, random_state=0
+        )
+        assert model.fit(self.WIDE, WAVE).score(self.WIDE, WAVE) > 0.7
+        assert model.components_.shape == (4, 300)

@@ -12,7 +12,7 @@ from skdp._sgd.model import PrivateSGD
 from skdp.neural_network.mlp_settings import OPTIMIZERS, mlp_run, network_of
 from skdp.records import canonical_rows
 from skdp.records.clipping import LARGEST_NORM, SMALLEST_NORM
-from skdp.training.centre import less
+from skdp.training.frame import Frame
 from skdp.training.mlp_activations import ACTIVATIONS
 from skdp.training.mlp_network import Layer
 from skdp.training.private_scores import PrivateScores
@@ -33,6 +33,7 @@ class PrivateMLP(PrivateSGD):
         "optimizer": [StrOptions(set(OPTIMIZERS))],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "center": [StrOptions({"auto", "private"}), None],
+        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
         "center_norm": [Interval(Real, SMALLEST_NORM, LARGEST_NORM, closed="both"), None],
         "validation_data": [tuple, list, None],
     }
@@ -144,7 +145,7 @@ class PrivateMLP(PrivateSGD):
             vars(self).pop(name, None)
         if not run.plan.noise.adaptive:
             return self._trained(run, X, task, start, rng, progress)
-        self.center_ = None
+        self.center_ = self.components_ = None
         rows, targets = self._validation_records(task)
 
         def outputs(parameters):
@@ -165,19 +166,21 @@ class PrivateMLP(PrivateSGD):
         return found.parameters
 
     def _trained(self, run, X, task, start, rng, progress):
-        """Train around a centre that is released first, and move it into the biases after."""
+        """Train on rows seen from a frame that is released first, and leave it in the end."""
         if run.centre is None:
-            self.center_ = None
+            self.center_ = self.components_ = None
             return run.train(X, task.targets, task.loss, start, rng, progress)
         if start is None:
-            self.center_ = run.centre.release(X, rng.spawn())
+            frame = run.centre.release(X, rng.spawn())
+            self.center_, self.components_ = frame.centre, frame.components
         else:
-            near = run.network.seen_from(start, self.center_)
-            start = run.network.lengthened(near, run.row_scale)
-        rows = less(X, self.center_, run.row_scale)
-        found = run.train(rows, task.targets, task.loss, start, rng, progress)
-        released = run.network.lengthened(found, 1 / run.row_scale)
-        return run.network.seen_from(released, -self.center_)
+            frame = Frame(self.center_, self.components_)
+        within, scale = run.within(frame), run.row_scale
+        if start is not None:
+            start = within.network.lengthened(frame.entered(run.network, start), scale)
+        rows = frame.rows(X, scale)
+        found = within.train(rows, task.targets, task.loss, start, rng, progress)
+        return frame.left(within.network, within.network.lengthened(found, 1 / scale))
 
     def _in_slots(self, run, X, task, slots):
         """Move rows into their slots: every group then takes as many places in a batch."""
@@ -190,7 +193,7 @@ class PrivateMLP(PrivateSGD):
             shared = (*shared, "The order of the groups, by their first rows, is public.")
         if run.centre is None:
             return shared
-        norm = f"{run.centre.total.row_norm:.6g}"
+        norm = f"{run.centre.row_norm:.6g}"
         return (
             *shared,
             f"For a centre that is released before, each row is clipped to Euclidean norm {norm}, "

@@ -13,6 +13,7 @@ from skdp.mechanisms.row_sum import RowSum
 from skdp.privacy import Neighbours
 from skdp.training import SGD, Adam, AllCoordinates, Momentum
 from skdp.training.centre import Centre
+from skdp.training.components import Components
 from skdp.training.mlp_activations import ACTIVATIONS
 from skdp.training.mlp_automatic import NetworkFacts
 from skdp.training.mlp_network import Network
@@ -21,6 +22,10 @@ from skdp.training.mlp_run import MlpRun
 OPTIMIZERS = ("sgd", "momentum", "adam")
 #: Of a centre's norm of clipped rows; noisier ones are left out by "auto".
 _MOST_NOISE = 0.02
+#: "auto" takes so many components, of that many columns, where the noise that they are found with
+#: is at most so large a part of the variance, if they hold at least so much of it.
+_COMPONENTS, _FEWEST_COLUMNS, _MOST_COLUMNS = 50, 256, 4096
+_MOST_COMPONENT_NOISE, _LEAST_SHARE = 0.015, 0.5
 
 
 def mlp_run(
@@ -58,7 +63,7 @@ def mlp_run(
     _refuse_private_size(sampler)
     auto = model.max_grad_norm == "auto"
     clip = facts.max_grad_norm() if auto else model._number("max_grad_norm")
-    centre = _centre(model, sampler, n_features, is_sparse)
+    centre = _frame(model, sampler, n_features, is_sparse)
     prior = None if centre is None else centre.event
     plan = calibrated_plan(model, sampler, facts, AllCoordinates(), clip, n_runs, prior)
     optimizer, rate = _optimizer(model, facts, plan)
@@ -86,10 +91,37 @@ def network_of(model, n_features, n_outputs):
     return Network((n_features, *map(int, sizes), n_outputs), ACTIVATIONS[model.activation])
 
 
-def _centre(model, sampler, n_features, is_sparse):
+def _frame(model, sampler, n_features, is_sparse):
+    """Return the planned release of a centre, and of components; None where there is none."""
+    centre = _centre(model, sampler, n_features, is_sparse)
+    if model.n_components is None:
+        return centre
+    if model.n_components == "auto":
+        if centre is None or not _FEWEST_COLUMNS <= n_features <= _MOST_COLUMNS:
+            return centre
+        try:
+            components = _components(model, sampler, n_features, _COMPONENTS, _LEAST_SHARE)
+        except ValueError:  # groups, or too small a budget for noise of finite precision
+            return centre
+        return components if components.noise_share <= _MOST_COMPONENT_NOISE else centre
+    if model.n_components > n_features:
+        raise ValueError(
+            f"n_components={model.n_components} is more than the {n_features} columns of X."
+        )
+    if centre is None and model.center is not None:
+        centre = _centre(model, sampler, n_features, is_sparse, is_wanted=True)
+    if centre is None:
+        raise ValueError(
+            "Components are those around a centre: with center=None, leave n_components out."
+        )
+    return _components(model, sampler, n_features, model.n_components, 0.0)
+
+
+def _centre(model, sampler, n_features, is_sparse, *, is_wanted=False):
     """Return the planned release of a centre, or None where there is none."""
     adaptive = getattr(model.noise_schedule, "adaptive", False)
-    if model.center is None or (model.center == "auto" and (is_sparse or adaptive)):
+    is_wanted = is_wanted or model.center == "private"
+    if model.center is None or (not is_wanted and (is_sparse or adaptive)):
         return _no_centre(model)
     if is_sparse:
         raise ValueError("Sparse rows would become dense when centred. Set center=None.")
@@ -98,13 +130,34 @@ def _centre(model, sampler, n_features, is_sparse):
             f"{type(model.noise_schedule).__name__} promises a total of its own, in which a centre "
             "has no place. Set center=None."
         )
-    norm = math.sqrt(n_features) if model.center_norm is None else model._number("center_norm")
     per_unit = sampler.rows_per_unit
     n_rows = sampler.public_size * per_unit
+    norm = _center_norm(model, n_features)
     total = RowSum(n_rows, n_features, norm, sampler.neighbours, per_unit)
-    if model.center == "auto" and not _is_cheap(total, model._budget()):
+    if not is_wanted and not _is_cheap(total, model._budget()):
         return _no_centre(model)
     return Centre.planned(total, model._budget())
+
+
+def _center_norm(model, n_features):
+    return math.sqrt(n_features) if model.center_norm is None else model._number("center_norm")
+
+
+def _components(model, sampler, n_features, n_components, least_share):
+    if sampler.rows_per_unit > 1:
+        raise ValueError(
+            "Components are released of rows, each on its own: with max_rows_per_group, set "
+            "n_components=None."
+        )
+    return Components.planned(
+        sampler.public_size,
+        n_features,
+        _center_norm(model, n_features),
+        sampler.neighbours,
+        model._budget(),
+        n_components,
+        least_share,
+    )
 
 
 def _no_centre(model):

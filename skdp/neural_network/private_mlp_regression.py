@@ -30,8 +30,8 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         Declared bound on the labels; y is clipped to [-y_bound, y_bound].
     epsilon, delta, n_epochs, batch_size, sampling, max_grad_norm, noise_schedule, optimizer
         As for the classifier; `max_grad_norm` refers to labels divided by `y_bound`.
-    learning_rate, momentum, alpha, average, center, center_norm, validation_data, chunks,
-    n_partial_fits, max_rows_per_group, n_groups, ledger
+    learning_rate, momentum, alpha, average, center, center_norm, n_components, validation_data,
+    chunks, n_partial_fits, max_rows_per_group, n_groups, ledger
         As for the classifier, with the coefficient of determination as the score.
     random_state, verbose
         As for the classifier.
@@ -44,6 +44,8 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         Released biases of each layer.
     center_ : ndarray of shape (n_features,) or None
         The released centre, or None where there is none.
+    components_ : ndarray of shape (n_components, n_features) or None
+        The directions that training saw, or None where it saw all.
     n_layers_, n_outputs_ : int
         Number of layers, inputs and outputs included; 1.
     out_activation_ : {"identity"}
@@ -66,9 +68,9 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
 
     Notes
     -----
-    *Guarantees.* Those of the classifier: (epsilon, delta)-differential privacy of ``coefs_`` and
-    ``intercepts_`` for zero-out neighbours unless `sampling` names another relation (Abadi et al.,
-    2016, Algorithm 1).
+    *Guarantees.* Those of the classifier: (epsilon, delta)-differential privacy of ``coefs_``,
+    ``intercepts_``, ``center_`` and ``components_`` for zero-out neighbours unless `sampling` names
+    another relation (Abadi et al., 2016, Algorithm 1).
 
     Examples
     --------
@@ -107,6 +109,7 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         average=True,
         center="auto",
         center_norm=None,
+        n_components="auto",
         validation_data=None,
         chunks="disjoint",
         n_partial_fits=1,
@@ -133,6 +136,7 @@ class PrivateMLPRegressor(RegressorMixin, PrivateMLP):
         self.average = average
         self.center = center
         self.center_norm = center_norm
+        self.n_components = n_components
         self.validation_data = validation_data
         self.chunks = chunks
         self.n_partial_fits = n_partial_fits

@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
 
-import numpy as np
-
 from skdp._random import RandomSource
 from skdp.mechanisms import GridGaussianMechanism
 from skdp.mechanisms.additive import EPSILON_CAP
@@ -13,12 +11,12 @@ from skdp.mechanisms.row_sum import RowSum
 from skdp.privacy import PrivacyBudget
 from skdp.privacy.gaussian_curve import gaussian_mu
 from skdp.records.row_blocks import centred_blocks
-from skdp.training.gradients import Array
+from skdp.training.frame import Frame
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
-__all__ = ["Centre", "less"]
+__all__ = ["Centre"]
 
 #: Part of mu^2 that a centre takes; the noise of the run grows by about 2.6 %.
 _SHARE = 0.05
@@ -68,22 +66,12 @@ class Centre:
         """Expected norm of the noise on the mean, in units of the norm of clipped rows."""
         return self.mechanism.expected_norm / (self.total.n_samples * self.total.row_norm)
 
-    def release(self, X: Any, rng: RandomSource) -> Array:
-        """Return the noisy mean of these rows."""
-        exact = self.total.vector(centred_blocks(X, None, self.total.row_norm))
-        return self.mechanism.release(exact, rng) / self.total.n_samples
+    @property
+    def row_norm(self) -> float:
+        """Declared norm to which rows are clipped for the centre."""
+        return self.total.row_norm
 
-
-def less(X: Any, centre: Array, scale: float = 1.0) -> Any:
-    """Return ``scale (X - centre)`` in the type of X; each row is a function of that row alone.
-
-    Examples
-    --------
-    >>> less(np.array([[3.0, 4.0]]), np.array([1.0, 0.0]), 2.0)
-    array([[4., 8.]])
-    """
-    with np.errstate(all="ignore"):
-        moved = X - centre.astype(X.dtype)
-        moved *= X.dtype.type(scale)
-        # What overflows is no better than the largest number.
-        return np.nan_to_num(moved, copy=False)
+    def release(self, X: Any, rng: RandomSource) -> Frame:
+        """Return all directions around the noisy mean of these rows."""
+        exact = self.total.vector(centred_blocks(X, None, self.row_norm))
+        return Frame(self.mechanism.release(exact, rng) / self.total.n_samples, None)

@@ -110,6 +110,13 @@ class Network:
             weights /= factor
         return moved
 
+    def turned(self, flat: Array, matrix: Array) -> Array:
+        """Return the parameters with which inputs z give what `flat` gives for ``z matrix``."""
+        weights, _ = self.layers(flat)[0]
+        with np.errstate(all="ignore"):
+            first = matrix @ weights
+        return np.concatenate([first.ravel(), flat[weights.size :]])
+
     def outputs(self, layers: list[Layer], inputs: Any) -> list[Any]:
         """Return what enters each layer, `inputs` first, and the scores.
 

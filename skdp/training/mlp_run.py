@@ -11,6 +11,8 @@ from skdp.objectives.losses import Loss
 from skdp.records.groups import GroupSlots
 from skdp.training.adaptive_run import AdaptiveRun, adaptive_dpsgd
 from skdp.training.centre import Centre
+from skdp.training.components import Components
+from skdp.training.frame import Frame
 from skdp.training.gradients import Array, Rows
 from skdp.training.mlp_gradients import MlpGradients, summation_depth
 from skdp.training.mlp_network import Network
@@ -30,8 +32,8 @@ class MlpRun(TrainingRun):
     ----------
     network : Network
         Shapes and activation.
-    centre : Centre or None
-        What is released of the rows before training.
+    centre : Centre, Components or None
+        What is released of the rows before training: the frame that they are seen from.
     row_scale : float, default=1.0
         What rows less a centre are multiplied by for training; public.
     empty : ndarray of int or None, default=None
@@ -39,7 +41,7 @@ class MlpRun(TrainingRun):
     """
 
     network: Network
-    centre: Centre | None
+    centre: Centre | Components | None
     row_scale: float = 1.0
     empty: Rows | None = field(default=None, compare=False, repr=False)
 
@@ -50,6 +52,11 @@ class MlpRun(TrainingRun):
         """
         starts = np.arange(slots.n_groups + 1) * slots.per_group
         return replace(self._over(np.arange(slots.n_slots), starts), empty=slots.empty)
+
+    def within(self, frame: Frame) -> Self:
+        """Return the run of the same cost over rows that are seen from a frame."""
+        network = frame.network(self.network)
+        return replace(self, network=network, plan=replace(self.plan, size=network.n_parameters))
 
     def refuse_inexact_sums(self) -> None:
         super().refuse_inexact_sums()
@@ -70,7 +77,7 @@ class MlpRun(TrainingRun):
     ) -> Array:
         """Return the released parameters, flat; `start` is where to begin, None for afresh.
 
-        `X` holds rows less the centre, times `row_scale`, and parameters are those for such rows.
+        `X` holds rows within the frame, times `row_scale`, and parameters are those for such rows.
         """
         gradients = MlpGradients(X, targets, loss, self.network, self.empty)
         optimizer = self.optimizer(self.descent, self._beginning(start, rng))

@@ -159,14 +159,50 @@ class Preparation:
             In [-1, 1].
         rng : RandomSource
         """
+        standard, found = self._standard(X, labels, rng)
+        label = self._label(found) if labels is not None else None
+        if self.moment is None:
+            return standard, label
+        return self._whitening(standard, self._noisy_second(X, standard, rng)), label
+
+    def release_second_moment(self, X: Any, rng: RandomSource) -> tuple[Standard, Array]:
+        """Return what standardises clipped rows, and their noisy second moment.
+
+        Parameters
+        ----------
+        X : ndarray of float64 of shape (n, n_features)
+            Rows in units of `row_norm`, of norm at most 1, or what yields them slice by slice.
+        rng : RandomSource
+
+        Returns
+        -------
+        standard : Standard
+            A centre and a scale.
+        second : ndarray of shape (n_features, n_features)
+            Sum over rows, in units of their root mean square and clipped to it.
+        """
+        standard, _ = self._standard(X, None, rng)
+        return standard, self._noisy_second(X, standard, rng)
+
+    def _standard(
+        self, X: Any, labels: Array | None, rng: RandomSource
+    ) -> tuple[Standard, NoisyStatistics]:
         exact = self.statistics.vector(_chunks(X, labels))
         found = self.statistics.read(self.statistics_noise.release(exact, rng))
-        standard = self._centred(found)
-        label = self._label(found) if labels is not None else None
-        if self.moment is None or self.moment_noise is None:
-            return standard, label
-        whitened = self.moment_noise.release(self._second_moment(X, standard), rng)
-        return self._whitening(standard, whitened), label
+        return self._centred(found), found
+
+    def _noisy_second(self, X: Any, standard: Standard, rng: RandomSource) -> Array:
+        assert self.moment is not None
+        assert self.moment_noise is not None
+        released = self.moment_noise.release(self._second_moment(X, standard), rng)
+        return self.moment.read(released).second
+
+    @property
+    def moment_radius(self) -> float:
+        """About the spectral norm of the noise on the second moment: sigma (2 d)^(1/2)."""
+        assert self.moment is not None
+        assert self.moment_noise is not None
+        return self.moment_noise.noise_scale * math.sqrt(2 * self.moment.n_features)
 
     @property
     def _std(self) -> float:
@@ -202,12 +238,9 @@ class Preparation:
         )
         return self.moment.vector((block, np.zeros((len(block), 0))) for block in rows)
 
-    def _whitening(self, standard: Standard, released: Array) -> Standard:
-        assert self.moment is not None
-        assert self.moment_noise is not None
-        values, vectors = np.linalg.eigh(self.moment.read(released).second)
-        radius = self.moment_noise.noise_scale * math.sqrt(2 * len(values))
-        divisors = np.maximum(values, _FLOOR * radius)
+    def _whitening(self, standard: Standard, second: Array) -> Standard:
+        values, vectors = np.linalg.eigh(second)
+        divisors = np.maximum(values, _FLOOR * self.moment_radius)
         spread2 = max(1.0, float((np.maximum(values, 0.0) / divisors).sum()))
         matrix = vectors * np.sqrt(self.n_records / (divisors * spread2))
         return Standard(standard.centre, standard.scale, matrix)

@@ -1,18 +1,22 @@
 """Record and replay of private networks: only releases see data, and each moves by its bound."""
 
+import math
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor
+from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor, mlp_settings
 from skdp.privacy import Neighbours
 from skdp.records.row_blocks import centred_blocks
 from skdp.training import PoissonSampler, ShuffledBatches
 from skdp.training.centre import Centre
+from skdp.training.components import Components
+from skdp.training.frame import Frame
 from skdp.training.mlp_automatic import NetworkFacts
 from skdp.training.mlp_gradients import MlpGradients
+from skdp.training.standardise import Preparation
 from skdp.training.steps import DenseStep
 from tests.support.private_sgd import null_network_record
 from tests.support.replay import violations
@@ -98,6 +102,8 @@ def test_a_replaced_record_shows_in_nothing_but_the_releases(sampling, storage):
         {"classes": (0, 1, 2)},
         {"center": "private"},
         {"center": "private", "center_norm": 0.01, "sampling": "shuffled"},
+        {"n_components": 2},
+        {"n_components": 5, "center_norm": 0.01, "sampling": "full", "hidden_layer_sizes": ()},
     ],
     ids=str,
 )
@@ -152,8 +158,66 @@ def test_nor_do_rows_that_are_lengthened_around_a_centre(monkeypatch):
         assert violations(model, data, other) == [], kind
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sampling", ["fixed_size", "poisson"])
+def test_nor_do_components(sampling, dtype, monkeypatch):
+    """Whether directions are left out included: it is a function of what is released."""
+    monkeypatch.setattr(mlp_settings, "_FEWEST_COLUMNS", 2)
+    monkeypatch.setattr(mlp_settings, "_COMPONENTS", 2)
+    monkeypatch.setattr(mlp_settings, "_MOST_COMPONENT_NOISE", math.inf)
+    for kind in KINDS:
+        with np.errstate(over="ignore"):
+            (X, y), (other, labels) = (
+                (np.clip(rows, -3e38, 3e38).astype(dtype), labels) for rows, labels in pair(kind)
+            )
+        for parameters in ({"n_components": 2}, {"center": "private"}):
+            model = make(sampling=sampling, batch_size=5, **parameters)
+            if sampling == "poisson":
+                how = {"around_neighbour": null_network_record}
+                assert violations(model, (X, y), (X, y), **how) == [], kind
+            else:
+                assert violations(model, (X, y), (other, labels)) == [], kind
+
+
 class TestPlantedBugs:
     """What replay must see."""
+
+    @pytest.mark.parametrize("kind", ["statistics", "moment"])
+    def test_rows_that_are_not_clipped_for_the_components(self, kind, monkeypatch):
+        place = {
+            "statistics": "skdp.training.components.unit_rows",
+            "moment": "skdp.training.standardise.clip_rows",
+        }
+        bounds = {"statistics": lambda X, norm: X / norm, "moment": lambda X, norm: X}
+        X, y = pair("random")[0]
+        X[0] = 9.0
+        norm = {"statistics": 1.0, "moment": 30.0}[kind]
+        model = make(n_components=2, center_norm=norm, epsilon=100.0)
+        assert violations(model, (X, y), (X, y), around_neighbour=null_network_record) == []
+        monkeypatch.setattr(place[kind], bounds[kind])
+        found = violations(model, (X, y), (X, y), around_neighbour=null_network_record)
+        assert any("input moved by" in sentence for sentence in found)
+
+    def test_components_that_are_not_released(self, monkeypatch):
+        def bare(self, X, standard, rng):
+            return self.moment.read(self._second_moment(X, standard)).second
+
+        monkeypatch.setattr(Preparation, "_noisy_second", bare)
+        assert "attribute components_ changed" in self.found(n_components=2)
+
+    def test_components_that_are_kept_by_the_share_of_the_rows_themselves(self, monkeypatch):
+        true = Components.release
+
+        def deciding(self, X, rng):
+            frame = true(self, X, rng)
+            return frame if np.abs(X[0]).max() > 5 else Frame(frame.centre, None)
+
+        monkeypatch.setattr(Components, "release", deciding)
+        X, y = pair("random")[0]
+        X[0], other = 9.0, X.copy()
+        other[0] = 0.0
+        model = make(n_components=2, sampling="fixed_size", batch_size=5)
+        assert violations(model, (X, y), (other, y)) != []
 
     def test_rows_that_are_not_clipped_for_the_centre(self, monkeypatch):
         true = centred_blocks

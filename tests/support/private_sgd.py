@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdp.mechanisms.label_moments import LabelMoments
+from skdp.mechanisms.row_statistics import RowStatistics
 from skdp.mechanisms.row_sum import RowSum
 from skdp.mechanisms.statistics import SparseSum
 from skdp.training.glm import GlmGradients
@@ -56,6 +58,7 @@ def null_record(row=0):
 def null_network_record(row=0):
     """Replace a record by the null record: it keeps its place in batches and adds nothing."""
     original, total = MlpGradients._squared_gradients, RowSum.vector
+    moments = {kind: kind.vector for kind in (RowStatistics, LabelMoments)}
 
     def nulled(self, rows, outputs, errors):
         squares = original(self, rows, outputs, errors)
@@ -71,12 +74,23 @@ def null_network_record(row=0):
             start += len(block)
             yield block
 
+    def of_pairs(vector):
+        def summed(self, chunks):
+            rows, others = zip(*chunks, strict=True)
+            return vector(self, zip(without(rows), others, strict=True))
+
+        return summed
+
     MlpGradients._squared_gradients = nulled
+    for kind, vector in moments.items():
+        kind.vector = of_pairs(vector)
     RowSum.vector = lambda self, blocks: total(self, without(blocks))
     try:
         yield
     finally:
         MlpGradients._squared_gradients, RowSum.vector = original, total
+        for kind, vector in moments.items():
+            kind.vector = vector
 
 
 @dataclass

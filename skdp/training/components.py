@@ -1,0 +1,145 @@
+"""Private principal components of the rows, released once before training, to train within.
+
+Noise on a first layer's weights adds up over the columns. Where a few directions hold most of what
+rows differ by, a layer that sees those alone has as many times fewer weights, and less noise.
+
+Tried with 500 units on training rows of MNIST (784 columns) that were held out, noise on components
+included, at epsilon 0.5, 1, 2, 8 with 50,000 rows and at 8 with 8,000: 45 components have 92.3,
+93.9, 95.3, 97.3, 92.9 % where all columns have 90.8, 92.7, 94.8, 96.8, 91.5 %; 30 and 60 are as
+good, 20 and 100 half a point worse at epsilon 8. Dividing directions by their spread loses what was
+gained. On 8,000 rows of Fashion-MNIST components make no difference at epsilon 8 and cost 2 points
+at 2, where their noise is 3 % of the variance.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, final
+
+import numpy as np
+from scipy.linalg import eigh
+
+from skdp._random import RandomSource
+from skdp.mechanisms.additive import EPSILON_CAP
+from skdp.privacy import Neighbours, PrivacyBudget
+from skdp.privacy.gaussian_curve import gaussian_mu
+from skdp.training.frame import Frame
+from skdp.training.gradients import Array
+from skdp.training.standardise import Preparation, unit_rows
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+__all__ = ["Components"]
+
+#: Parts of mu^2: of the sums of rows and squared norms, and of the second moment.
+_STATISTICS_SHARE, _MOMENT_SHARE = 0.05, 0.1
+
+
+@final
+@dataclass(frozen=True)
+class Components:
+    """A planned release of the mean of rows and of principal components around it.
+
+    Attributes
+    ----------
+    preparation : Preparation
+        The two releases: sums of rows and squared norms; the second moment of rows around the
+        first's mean, clipped to its root mean square.
+    n_components : int
+        How many directions are kept.
+    least_share : float
+        The least share of the variance that has to lie along them, by what was released; otherwise
+        rows keep all directions. 0 for any.
+
+    Notes
+    -----
+    *Guarantees.* `event` composes both releases; the second may depend on the first and its noise
+    does not. All else is a function of what they release, and so is whether directions are left
+    out. `event` is composed with the training run in turn.
+    """
+
+    preparation: Preparation
+    n_components: int
+    least_share: float
+
+    @classmethod
+    def planned(
+        cls,
+        n_records: int,
+        n_features: int,
+        row_norm: float,
+        neighbours: Neighbours,
+        budget: PrivacyBudget,
+        n_components: int,
+        least_share: float,
+    ) -> Self:
+        """Return the plan whose noise takes its shares of the budget."""
+        mu = gaussian_mu(min(budget.epsilon, EPSILON_CAP), budget.delta)
+        preparation = Preparation.planned(
+            n_records,
+            n_features,
+            row_norm,
+            neighbours,
+            has_labels=False,
+            is_sparse=False,
+            statistics_mu=mu * math.sqrt(_STATISTICS_SHARE),
+            moment_mu=mu * math.sqrt(_MOMENT_SHARE),
+        )
+        return cls(preparation, n_components, least_share)
+
+    @property
+    def event(self) -> "DpEvent":
+        """What both releases cost."""
+        return self.preparation.event
+
+    @property
+    def row_norm(self) -> float:
+        """Declared norm to which rows are clipped for the centre."""
+        return self.preparation.row_norm
+
+    @property
+    def noise_share(self) -> float:
+        """Spectral norm of the second moment's noise, in units of the trace of what it is added to.
+
+        A direction with less of the variance than that is not told from noise.
+        """
+        return self.preparation.moment_radius / self.preparation.n_records
+
+    def release(self, X: Array, rng: RandomSource) -> Frame:
+        """Return the frame of these rows."""
+        norm = self.row_norm
+        standard, second = self.preparation.release_second_moment(_UnitRows(X, norm), rng)
+        assert standard.centre is not None
+        last = len(second) - 1
+        kept = [last + 1 - self.n_components, last]
+        values, vectors = eigh(second, subset_by_index=kept)
+        share = self._without_noise(values).sum() / max(float(np.trace(second)), 1e-300)
+        components = vectors.T[::-1].copy() if share >= self.least_share else None
+        return Frame(standard.centre * norm, components)
+
+    def _without_noise(self, values: Array) -> Array:
+        """Return eigenvalues less what noise adds to them; 0 for those within it.
+
+        A symmetric matrix of rank one, of eigenvalue t, plus noise of spectral norm r has the
+        largest eigenvalue ``t + r^2 / (4 t)`` where t > r / 2, and r otherwise (Benaych-Georges and
+        Nadakuditi 2011, section 3.1).
+        """
+        radius = self.preparation.moment_radius
+        above = np.maximum(values, radius)
+        return np.where(values > radius, (above + np.sqrt(above**2 - radius**2)) / 2, 0.0)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _UnitRows:
+    """Rows that are clipped and put into units of a norm when a slice of them is read."""
+
+    rows: Array
+    norm: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.rows.shape
+
+    def __getitem__(self, part: slice) -> Any:
+        return unit_rows(self.rows[part], self.norm)
