@@ -1,7 +1,7 @@
 """Pairs of neighbouring data sets that are as far apart as a model can be pulled by one record."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from skdp.audit.events import Event
 from skdp.audit.facts import Facts, has_no_constant, reader
+from skdp.audit.pairs import NeighbouringPair
+from skdp.audit.word_canaries import of_documents, reads_documents
 from skdp.privacy import Neighbours
 
 __all__ = ["NeighbouringPair", "worst_case_neighbours"]
@@ -16,41 +18,7 @@ __all__ = ["NeighbouringPair", "worst_case_neighbours"]
 Array = NDArray[np.float64]
 _FAR_OUTSIDE = 1e6
 _SATURATED = 4.0
-
-
-@final
-@dataclass(frozen=True)
-class NeighbouringPair:
-    """Two data sets, one record apart, and what to look at.
-
-    Attributes
-    ----------
-    name : str
-        What is done to the record.
-    data, neighbour : tuple
-        Arguments of `fit`.
-    why : str
-        Which fault the pair is good at finding.
-    distance : int
-        1 for neighbours under the relation of the estimator; 2 where a replaced row stands for
-        one that is removed and one that is added.
-    event : Event or str
-        An event that is best in theory, or "auto".
-    release : callable or str
-        What the event is of, or "auto".
-    far : tuple or None
-        A data set that differs from `data` in all records, or many: a must-fail control. If an
-        audit does not show more than is claimed of one record there, it has no power.
-    """
-
-    name: str
-    data: tuple[Any, ...] = field(repr=False)
-    neighbour: tuple[Any, ...] = field(repr=False)
-    why: str
-    distance: int = 1
-    event: Any = "auto"
-    release: Any = "auto"
-    far: tuple[Any, ...] | None = field(default=None, repr=False)
+_SMALL = 0.05
 
 
 def worst_case_neighbours(
@@ -85,6 +53,8 @@ def worst_case_neighbours(
     """
     if n_rows < 4:
         raise ValueError(f"n_rows must be at least 4, got {n_rows!r}.")
+    if reads_documents(estimator):
+        return list(of_documents(estimator, relation, n_rows))
     facts = Facts.of(estimator, relation, n_rows)
     if facts.kind == "transformer" and facts.bounds is not None:
         return list(_of_ranges(facts))
@@ -153,6 +123,7 @@ def _of_linear_models(facts: Facts, has_intercept: bool) -> Iterator[Neighbourin
         yield _saturated(facts)
     if facts.kind != "transformer":
         yield _curved(facts, has_intercept)
+        yield _clipped(facts)
 
 
 def _all_but_one(facts: Facts) -> NDArray[Any]:
@@ -213,6 +184,35 @@ def _curved(facts: Facts, has_intercept: bool) -> NeighbouringPair:
         (X, y),
         **_within(_SATURATED / facts.row_norm) if long_rows and not has_intercept else {},
     )
+
+
+def _clipped(facts: Facts) -> NeighbouringPair:
+    """Where the clipped gradient of one record stays as long as it is, step after step.
+
+    Losses of numbers: its column is empty elsewhere, and its label far from all others. Losses of
+    classes: others contradict it, or, where it is replaced, balance each other, so that either
+    label of it is wrong enough.
+    """
+    n, norm, (low, high) = facts.n_rows, facts.row_norm, facts.labels
+    removed = facts.relation is Neighbours.ADD_OR_REMOVE_ONE
+    sign = np.resize([1.0, 1.0, -1.0, -1.0], n)
+    if facts.kind == "regressor":
+        X, y, name = np.zeros((n, 2)), np.full(n, (low + high) / 2), "a column of its own"
+        X[:, 0] = _SMALL * norm * sign
+        X[0], y[0] = (0.0, norm), high
+    else:
+        X = norm * sign[:, None]
+        y = np.where(sign > 0, high, low) if removed else np.resize([high, low], n)
+        y[0] = low if removed else high
+        name = "label against all others" if removed else "label among equals"
+    why = "gradients that are clipped too wide, or noise that is missing, over many steps"
+    if removed:
+        return NeighbouringPair(
+            f"{name}, removed", facts.data(X, y), facts.data(X[1:], y[1:]), why
+        )
+    other = y.copy()
+    other[0] = low
+    return _related(facts, name, why, (X, y), (X, other))
 
 
 def _within(weight: float) -> dict[str, Any]:

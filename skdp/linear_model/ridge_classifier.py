@@ -1,11 +1,11 @@
 """Ridge classification from noisy moments, all classes in one release."""
 
-import numpy as np
 from sklearn.svm import LinearSVC
 
 from skdp._admission import admit_labels, admit_training, check_is_fitted, fit_context
 from skdp._scores import ScoreClassifierMixin
 from skdp.linear_model.ridge_model import MomentModel
+from skdp.mechanisms.label_codes import LabelCodes
 from skdp.mechanisms.label_moments import LabelMoments
 
 
@@ -142,23 +142,16 @@ class PrivateRidgeClassifier(ScoreClassifierMixin, MomentModel):
     def _admit(self, X, y, reset):
         X, y = admit_training(self, X, y, y_numeric=False, reset=reset, min_samples=1)
         self.classes_, places = admit_labels(y, self.classes)
-        if len(self.classes_) == 2:
-            return X, (2.0 * places - 1)[:, None]
+        targets = 2.0 * places - 1 if len(self.classes_) == 2 else places
+        return X, self._codes().of(targets)
+
+    def _codes(self):
         k = len(self.classes_)
-        return X, np.eye(k)[places] - 1 / k
+        return LabelCodes(1 if k == 2 else k)
 
     def _moments(self):
-        k = len(self.classes_)
-        # -1 and 1, or e_k - 1/K: its squared norm is 1 - 1/K, and e_j - 1/K is at -1/K to it.
-        norm2, least = (1.0, -1.0) if k == 2 else (1 - 1 / k, -1 / k)
-        return LabelMoments(
-            n_features=self.n_features_in_,
-            n_outputs=1 if k == 2 else k,
-            constant=self._constant(),
-            label_norm=float(np.sqrt(norm2)) * (1 + 2.0**-50),
-            least_product=least - 2.0**-18,
-            squares=False,
-            neighbours=self._relation(),
+        return LabelMoments.of_codes(
+            self.n_features_in_, self._codes(), self._constant(), self._relation()
         )
 
     def _label_assumption(self):

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import final
+from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
 
+from skdp.mechanisms.label_codes import LabelCodes
 from skdp.mechanisms.triangle import packed, triangle_size, unpacked
 from skdp.privacy import Neighbours, Sensitivity
 from skdp.records.row_blocks import BLOCK_ROWS
@@ -109,6 +110,16 @@ class LabelMoments:
     least_product: float
     squares: bool
     neighbours: Neighbours
+
+    @classmethod
+    def of_codes(
+        cls, n_features: int, codes: LabelCodes, constant: float | None, neighbours: Neighbours
+    ) -> Self:
+        """Return the moments of rows and coded labels, without those of squares."""
+        return cls(
+            n_features, codes.n_outputs, constant, codes.norm, codes.least_product, False,
+            neighbours,
+        )  # fmt: skip
 
     def __post_init__(self) -> None:
         if self.constant is not None and not 0 < self.constant <= LARGEST_CONSTANT:

@@ -171,7 +171,7 @@ class PrivateMLP(PrivateSGD):
             self.center_ = self.components_ = None
             return run.train(X, task.targets, task.loss, start, rng, progress)
         if start is None:
-            frame = run.centre.release(X, rng.spawn())
+            frame = run.centre.release(X, task.targets, rng.spawn())
             self.center_, self.components_ = frame.centre, frame.components
         else:
             frame = Frame(self.center_, self.components_)

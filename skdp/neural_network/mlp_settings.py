@@ -9,6 +9,7 @@ from skdp._sgd.settings import (
     refuse_idle_batch_size,
     sampler_and_facts,
 )
+from skdp.mechanisms.label_codes import LabelCodes
 from skdp.mechanisms.row_sum import RowSum
 from skdp.privacy import Neighbours
 from skdp.training import SGD, Adam, AllCoordinates, Momentum
@@ -24,8 +25,8 @@ OPTIMIZERS = ("sgd", "momentum", "adam")
 _MOST_NOISE = 0.02
 #: "auto" takes so many components, of that many columns, where the noise that they are found with
 #: is at most so large a part of the variance, if they hold at least so much of it.
-_COMPONENTS, _FEWEST_COLUMNS, _MOST_COLUMNS = 50, 256, 4096
-_MOST_COMPONENT_NOISE, _LEAST_SHARE = 0.015, 0.5
+_COMPONENTS, _FEWEST_COLUMNS, _MOST_COLUMNS = 50, 256, 2048
+_MOST_COMPONENT_NOISE, _LEAST_SHARE = 0.02, 0.5
 
 
 def mlp_run(
@@ -63,7 +64,7 @@ def mlp_run(
     _refuse_private_size(sampler)
     auto = model.max_grad_norm == "auto"
     clip = facts.max_grad_norm() if auto else model._number("max_grad_norm")
-    centre = _frame(model, sampler, n_features, is_sparse)
+    centre = _frame(model, sampler, n_features, loss, is_sparse)
     prior = None if centre is None else centre.event
     plan = calibrated_plan(model, sampler, facts, AllCoordinates(), clip, n_runs, prior)
     optimizer, rate = _optimizer(model, facts, plan)
@@ -91,7 +92,7 @@ def network_of(model, n_features, n_outputs):
     return Network((n_features, *map(int, sizes), n_outputs), ACTIVATIONS[model.activation])
 
 
-def _frame(model, sampler, n_features, is_sparse):
+def _frame(model, sampler, n_features, loss, is_sparse):
     """Return the planned release of a centre, and of components; None where there is none."""
     centre = _centre(model, sampler, n_features, is_sparse)
     if model.n_components is None:
@@ -100,7 +101,7 @@ def _frame(model, sampler, n_features, is_sparse):
         if centre is None or not _FEWEST_COLUMNS <= n_features <= _MOST_COLUMNS:
             return centre
         try:
-            components = _components(model, sampler, n_features, _COMPONENTS, _LEAST_SHARE)
+            components = _components(model, sampler, n_features, loss, _COMPONENTS, _LEAST_SHARE)
         except ValueError:  # groups, or too small a budget for noise of finite precision
             return centre
         return components if components.noise_share <= _MOST_COMPONENT_NOISE else centre
@@ -114,7 +115,7 @@ def _frame(model, sampler, n_features, is_sparse):
         raise ValueError(
             "Components are those around a centre: with center=None, leave n_components out."
         )
-    return _components(model, sampler, n_features, model.n_components, 0.0)
+    return _components(model, sampler, n_features, loss, model.n_components, 0.0)
 
 
 def _centre(model, sampler, n_features, is_sparse, *, is_wanted=False):
@@ -143,7 +144,7 @@ def _center_norm(model, n_features):
     return math.sqrt(n_features) if model.center_norm is None else model._number("center_norm")
 
 
-def _components(model, sampler, n_features, n_components, least_share):
+def _components(model, sampler, n_features, loss, n_components, least_share):
     if sampler.rows_per_unit > 1:
         raise ValueError(
             "Components are released of rows, each on its own: with max_rows_per_group, set "
@@ -155,6 +156,7 @@ def _components(model, sampler, n_features, n_components, least_share):
         _center_norm(model, n_features),
         sampler.neighbours,
         model._budget(),
+        LabelCodes(loss.n_outputs),
         n_components,
         least_share,
     )

@@ -12,6 +12,7 @@ from skdp.privacy import PrivacyBudget
 from skdp.privacy.gaussian_curve import gaussian_mu
 from skdp.records.row_blocks import centred_blocks
 from skdp.training.frame import Frame
+from skdp.training.gradients import Array
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -71,7 +72,7 @@ class Centre:
         """Declared norm to which rows are clipped for the centre."""
         return self.total.row_norm
 
-    def release(self, X: Any, rng: RandomSource) -> Frame:
-        """Return all directions around the noisy mean of these rows."""
+    def release(self, X: Any, targets: Array, rng: RandomSource) -> Frame:
+        """Return all directions around the noisy mean of these rows; labels do not matter."""
         exact = self.total.vector(centred_blocks(X, None, self.row_norm))
         return Frame(self.mechanism.release(exact, rng) / self.total.n_samples, None)

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
-from scipy.linalg import eigh
 
 from skdp._random import RandomSource
 from skdp.mechanisms.additive import EPSILON_CAP
+from skdp.mechanisms.label_codes import LabelCodes
 from skdp.privacy import Neighbours, PrivacyBudget
 from skdp.privacy.gaussian_curve import gaussian_mu
 from skdp.training.frame import Frame
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["Components"]
 
 #: Parts of mu^2: of the sums of rows and squared norms, and of the second moment.
-_STATISTICS_SHARE, _MOMENT_SHARE = 0.05, 0.1
+_STATISTICS_SHARE, _MOMENT_SHARE = 0.05, 0.15
+#: Ridge regression raises eigenvalues to so many times the noise's radius.
+_FLOOR = 2.0
 
 
 @final
@@ -70,6 +72,7 @@ class Components:
         row_norm: float,
         neighbours: Neighbours,
         budget: PrivacyBudget,
+        codes: LabelCodes,
         n_components: int,
         least_share: float,
     ) -> Self:
@@ -84,6 +87,7 @@ class Components:
             is_sparse=False,
             statistics_mu=mu * math.sqrt(_STATISTICS_SHARE),
             moment_mu=mu * math.sqrt(_MOMENT_SHARE),
+            codes=codes,
         )
         return cls(preparation, n_components, least_share)
 
@@ -105,17 +109,22 @@ class Components:
         """
         return self.preparation.moment_radius / self.preparation.n_records
 
-    def release(self, X: Array, rng: RandomSource) -> Frame:
-        """Return the frame of these rows."""
+    def release(self, X: Array, targets: Array, rng: RandomSource) -> Frame:
+        """Return the frame of these rows and labels; `targets` as their codes want them."""
         norm = self.row_norm
-        standard, second = self.preparation.release_second_moment(_UnitRows(X, norm), rng)
+        standard, moments = self.preparation.release_moments(_UnitRows(X, norm), targets, rng)
         assert standard.centre is not None
-        last = len(second) - 1
-        kept = [last + 1 - self.n_components, last]
-        values, vectors = eigh(second, subset_by_index=kept)
-        share = self._without_noise(values).sum() / max(float(np.trace(second)), 1e-300)
-        components = vectors.T[::-1].copy() if share >= self.least_share else None
-        return Frame(standard.centre * norm, components)
+        values, vectors = np.linalg.eigh(moments.second)
+        n_supervised = min(moments.cross.shape[1], self.n_components // 2)
+        first = len(values) - (self.n_components - n_supervised)
+        share = self._without_noise(values[first:]).sum() / max(float(values.sum()), 1e-300)
+        if share < self.least_share:
+            return Frame(standard.centre * norm, None)
+        divisors = np.maximum(values, _FLOOR * self.preparation.moment_radius)
+        ridge = vectors @ ((vectors.T @ moments.cross) / divisors[:, None])
+        supervised = np.linalg.svd(ridge, full_matrices=False)[0][:, :n_supervised]
+        directions = np.linalg.qr(np.hstack([vectors[:, first:][:, ::-1], supervised]))[0]
+        return Frame(standard.centre * norm, np.ascontiguousarray(directions.T))
 
     def _without_noise(self, values: Array) -> Array:
         """Return eigenvalues less what noise adds to them; 0 for those within it.

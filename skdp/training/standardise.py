@@ -15,7 +15,8 @@ from scipy import sparse
 
 from skdp._random import RandomSource
 from skdp.mechanisms import GridGaussianMechanism
-from skdp.mechanisms.label_moments import LabelMoments
+from skdp.mechanisms.label_codes import LabelCodes
+from skdp.mechanisms.label_moments import LabelMoments, NoisyMoments
 from skdp.mechanisms.row_statistics import (
     LABELS_WEIGHT,
     NORMS_WEIGHT,
@@ -100,6 +101,8 @@ class Preparation:
         Number of records as far as it is public.
     row_norm : float
         Declared bound on the norm of rows.
+    codes : LabelCodes or None, default=None
+        How labels are coded whose products with rows are part of the second release.
 
     Notes
     -----
@@ -114,6 +117,7 @@ class Preparation:
     moment_noise: GridGaussianMechanism | None
     n_records: int
     row_norm: float
+    codes: LabelCodes | None = None
 
     @classmethod
     def planned(
@@ -127,15 +131,20 @@ class Preparation:
         is_sparse: bool,
         statistics_mu: float,
         moment_mu: float,
+        codes: LabelCodes | None = None,
     ) -> Self:
         """Return the plan with these mu; a `moment_mu` of 0 leaves the second release out."""
         statistics = RowStatistics(0 if is_sparse else n_features, has_labels, neighbours)
         noise = GridGaussianMechanism.of_mu(statistics.sensitivity, statistics.size, statistics_mu)
         if not moment_mu:
             return cls(statistics, noise, None, None, n_records, row_norm)
-        moment = LabelMoments(n_features, 0, None, 1.0, -1.0, False, neighbours)
+        moment = (
+            LabelMoments(n_features, 0, None, 1.0, -1.0, False, neighbours)
+            if codes is None
+            else LabelMoments.of_codes(n_features, codes, None, neighbours)
+        )
         moment_noise = GridGaussianMechanism.of_mu(moment.sensitivity, moment.size, moment_mu)
-        return cls(statistics, noise, moment, moment_noise, n_records, row_norm)
+        return cls(statistics, noise, moment, moment_noise, n_records, row_norm, codes)
 
     @property
     def event(self) -> "DpEvent":
@@ -163,26 +172,30 @@ class Preparation:
         label = self._label(found) if labels is not None else None
         if self.moment is None:
             return standard, label
-        return self._whitening(standard, self._noisy_second(X, standard, rng)), label
+        return self._whitening(standard, self._noisy_moments(X, None, standard, rng).second), label
 
-    def release_second_moment(self, X: Any, rng: RandomSource) -> tuple[Standard, Array]:
-        """Return what standardises clipped rows, and their noisy second moment.
+    def release_moments(
+        self, X: Any, targets: Array, rng: RandomSource
+    ) -> tuple[Standard, NoisyMoments]:
+        """Return what standardises clipped rows, and the noisy moments of those and of `codes`.
 
         Parameters
         ----------
         X : ndarray of float64 of shape (n, n_features)
             Rows in units of `row_norm`, of norm at most 1, or what yields them slice by slice.
+        targets : ndarray of shape (n,)
+            Labels, as `codes` takes them.
         rng : RandomSource
 
         Returns
         -------
         standard : Standard
             A centre and a scale.
-        second : ndarray of shape (n_features, n_features)
-            Sum over rows, in units of their root mean square and clipped to it.
+        moments : NoisyMoments
+            Sums over rows, in units of their root mean square and clipped to it.
         """
         standard, _ = self._standard(X, None, rng)
-        return standard, self._noisy_second(X, standard, rng)
+        return standard, self._noisy_moments(X, targets, standard, rng)
 
     def _standard(
         self, X: Any, labels: Array | None, rng: RandomSource
@@ -191,11 +204,13 @@ class Preparation:
         found = self.statistics.read(self.statistics_noise.release(exact, rng))
         return self._centred(found), found
 
-    def _noisy_second(self, X: Any, standard: Standard, rng: RandomSource) -> Array:
+    def _noisy_moments(
+        self, X: Any, targets: Array | None, standard: Standard, rng: RandomSource
+    ) -> NoisyMoments:
         assert self.moment is not None
         assert self.moment_noise is not None
-        released = self.moment_noise.release(self._second_moment(X, standard), rng)
-        return self.moment.read(released).second
+        released = self.moment_noise.release(self._moments(X, targets, standard), rng)
+        return self.moment.read(released)
 
     @property
     def moment_radius(self) -> float:
@@ -229,14 +244,18 @@ class Preparation:
         least = max(_SMALLEST_LABEL_VARIANCE, self._std / SQUARES_WEIGHT)
         return Label(kept * mean, math.sqrt(min(max(variance, least), 1.0)))
 
-    def _second_moment(self, X: Array, standard: Standard) -> Array:
+    def _moments(self, X: Array, targets: Array | None, standard: Standard) -> Array:
         assert self.moment is not None
         unit = Standard(standard.centre, standard.scale * SPREAD, None)
-        rows = (
-            clip_rows(unit.rows(X[start : start + BLOCK_ROWS]), 1.0)
-            for start in range(0, X.shape[0], BLOCK_ROWS)
-        )
-        return self.moment.vector((block, np.zeros((len(block), 0))) for block in rows)
+
+        def coded(part: slice, size: int) -> Array:
+            if self.codes is None or targets is None:
+                return np.zeros((size, 0))
+            return self.codes.of(targets[part])
+
+        parts = (slice(start, start + BLOCK_ROWS) for start in range(0, X.shape[0], BLOCK_ROWS))
+        blocks = ((clip_rows(unit.rows(X[part]), 1.0), part) for part in parts)
+        return self.moment.vector((rows, coded(part, len(rows))) for rows, part in blocks)
 
     def _whitening(self, standard: Standard, second: Array) -> Standard:
         values, vectors = np.linalg.eigh(second)

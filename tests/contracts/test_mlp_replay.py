@@ -170,7 +170,11 @@ def test_nor_do_components(sampling, dtype, monkeypatch):
             (X, y), (other, labels) = (
                 (np.clip(rows, -3e38, 3e38).astype(dtype), labels) for rows, labels in pair(kind)
             )
-        for parameters in ({"n_components": 2}, {"center": "private"}):
+        for parameters in (
+            {"n_components": 2},
+            {"center": "private"},
+            {"n_components": 4, "classes": (0, 1, 2)},
+        ):
             model = make(sampling=sampling, batch_size=5, **parameters)
             if sampling == "poisson":
                 how = {"around_neighbour": null_network_record}
@@ -199,17 +203,17 @@ class TestPlantedBugs:
         assert any("input moved by" in sentence for sentence in found)
 
     def test_components_that_are_not_released(self, monkeypatch):
-        def bare(self, X, standard, rng):
-            return self.moment.read(self._second_moment(X, standard)).second
+        def bare(self, X, targets, standard, rng):
+            return self.moment.read(self._moments(X, targets, standard))
 
-        monkeypatch.setattr(Preparation, "_noisy_second", bare)
+        monkeypatch.setattr(Preparation, "_noisy_moments", bare)
         assert "attribute components_ changed" in self.found(n_components=2)
 
     def test_components_that_are_kept_by_the_share_of_the_rows_themselves(self, monkeypatch):
         true = Components.release
 
-        def deciding(self, X, rng):
-            frame = true(self, X, rng)
+        def deciding(self, X, targets, rng):
+            frame = true(self, X, targets, rng)
             return frame if np.abs(X[0]).max() > 5 else Frame(frame.centre, None)
 
         monkeypatch.setattr(Components, "release", deciding)
@@ -231,7 +235,9 @@ class TestPlantedBugs:
         monkeypatch.setattr(
             Centre,
             "release",
-            lambda self, X, rng: self.total.vector(centred_blocks(X, None, 1.0)) / len(X),
+            lambda self, X, targets, rng: Frame(
+                self.total.vector(centred_blocks(X, None, 1.0)) / len(X), None
+            ),
         )
         assert self.found(center="private") != []
 
