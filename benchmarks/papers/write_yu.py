@@ -1,4 +1,4 @@
-"""Write docs/schedules.md and its figures from benchmarks/results/papers/yu.csv; measures nothing.
+"""Write docs/schedules.md and its figures from benchmarks/results; measures nothing.
 
 Usage: python -m benchmarks.papers.write_yu
 """
@@ -17,6 +17,7 @@ from skdp.training import AllCoordinates, ShuffledBatches, TrainingPlan
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "papers" / "yu.csv"
+COMPONENTS = ROOT / "benchmarks" / "results" / "utility" / "network_components.csv"
 TARGET = ROOT / "docs" / "schedules.md"
 PROSE = Path(__file__).with_name("yu_page.md")
 FIGURES = ROOT / "docs" / "figures"
@@ -61,6 +62,29 @@ def per_cent(rows: list[dict[str, str]]) -> str:
     """Return the mean accuracy, with a standard error where there are several fits."""
     found = mean(rows, "accuracy")
     return found.per_cent() if len(rows) > 1 else f"{100 * found.value:.1f}"
+
+
+def wide_tables() -> str:
+    """Return accuracy within all directions and within some, by data set."""
+    found: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    with COMPONENTS.open(newline="") as stored:
+        for row in csv.DictReader(stored):
+            cell = tuple(row[name] for name in ("data", "n", "columns", "epsilon"))
+            found.setdefault(cell, []).append(row)
+    lines = [
+        "| data | rows | columns | epsilon | all directions, % | directions | those alone, % | "
+        "CPU seconds |",
+        "|---|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for cell, rows in found.items():
+        every = [row for row in rows if row["components"] == "all"]
+        some = [row for row in rows if row["components"] != "all"]
+        seconds = " and ".join(f"{mean(part, 'seconds').value:.2g}" for part in (every, some))
+        lines.append(
+            f"| {' | '.join(cell)} | {per_cent(every)} | {some[0]['components']} | "
+            f"{per_cent(some)} | {seconds} |"
+        )
+    return "\n".join(lines)
 
 
 def accountants() -> str:
@@ -120,7 +144,8 @@ def main() -> None:
     parts = {name: parts.get(name, "(not measured)") for name in NAMES}
     if "rates" in found:
         draw_rates(found["rates"])
-    page = PROSE.read_text(encoding="utf-8").format(accountants=accountants(), **parts)
+    parts |= {"accountants": accountants(), "wide": wide_tables()}
+    page = PROSE.read_text(encoding="utf-8").format(**parts)
     TARGET.write_text(page, encoding="utf-8")
     print(f"{TARGET} is written")
 

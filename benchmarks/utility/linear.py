@@ -11,7 +11,7 @@ epsilon is for replace-one.
 
 Usage: python -m benchmarks.utility.linear [--seeds 5] [--only adult,wine] [--diamonds FILE]
        [--export FOLDER | --peers FILE,FILE] [--raw] [--output FILE]
-       [--first 3] [--parts default,peers] [--large-splits 2]
+       [--first 3] [--parts default,peers] [--large-splits 2] [--methods "AMP,AdaSSP"]
 """
 
 import argparse
@@ -47,8 +47,11 @@ def delta_of(task: Task, n_train: int) -> float:
     return n_train**-1.1 if task.n_classes else 1e-5
 
 
-def scores(task: Task, seeds: range, parts: str = PARTS, large_splits: int = 2) -> Iterator[tuple]:
+def scores(
+    task: Task, seeds: range, parts: str = PARTS, large_splits: int = 2, methods: str = ""
+) -> Iterator[tuple]:
     """Yield method, setting, epsilon, seed and score."""
+    begins = tuple(methods.split(","))
     large = np.prod(task.X.shape) > LARGE
     wanted = parts.split(",")
     for seed in seeds:
@@ -78,6 +81,8 @@ def scores(task: Task, seeds: range, parts: str = PARTS, large_splits: int = 2) 
             if "peers" not in wanted or (large and seed >= large_splits):
                 continue
             for name, setting, peer in peers(task.n_classes, task.X.shape[1], large):
+                if not f"{name} {setting}".startswith(begins):
+                    continue
                 fitted = peer.fit(X, y, task.n_classes, epsilon, delta, seed)
                 yield name, setting, epsilon, seed, score(predicted(task, fitted.scores(X_test)))
 
@@ -118,13 +123,20 @@ def export(task: Task, seeds: int, folder: Path) -> None:
 
 
 def summary(found: pd.DataFrame) -> pd.DataFrame:
-    """Return one line for each data set, epsilon and method, at its best setting."""
-    in_order = found.sort_values("seed", kind="stable")
+    """Return one line for each data set, epsilon and method, at its best setting.
+
+    A setting that has fewer splits than others of its method is left out there.
+    """
+    once = found.drop_duplicates(["data", "method", "setting", "epsilon", "seed"], keep="last")
+    in_order = once.sort_values("seed", kind="stable")
     means = in_order.groupby(["data", "method", "setting", "epsilon"])["score"].agg(
         ["mean", "std", "count", lambda values: " ".join(f"{value:.4f}" for value in values)]
     )
     means.columns = ["mean", "deviation", "seeds", "scores"]
-    best = means.reset_index().sort_values("mean").groupby(["data", "epsilon", "method"]).tail(1)
+    means = means.reset_index()
+    most = means.groupby(["data", "method", "epsilon"])["seeds"].transform("max")
+    best = means[means["seeds"] == most].sort_values("mean")
+    best = best.groupby(["data", "epsilon", "method"]).tail(1)
     return best.sort_values(["data", "epsilon", "method"]).round(4)
 
 
@@ -141,6 +153,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first split")
     parser.add_argument("--parts", default=PARTS)
     parser.add_argument("--large-splits", type=int, default=2, help="splits of peers on large sets")
+    parser.add_argument("--methods", default="", help="peers of which name and setting begin so")
     given = parser.parse_args()
     warnings.simplefilter("ignore", PrivacyLeakWarning)
     warnings.simplefilter("ignore", LittleToLearnWarning)
@@ -150,7 +163,7 @@ def main() -> None:
             export(task, given.seeds, given.export)
             continue
         seeds = range(given.first, given.seeds)
-        found = scores(task, seeds, given.parts, given.large_splits)
+        found = scores(task, seeds, given.parts, given.large_splits, given.methods)
         rows += [(task.name, *line) for line in found]
         print(task.name, task.X.shape, file=sys.stderr, flush=True)
     if given.export:

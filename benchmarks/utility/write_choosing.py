@@ -107,8 +107,10 @@ def table(found: Comparison) -> str:
 
 
 SHORT = {
-    "AdaSSP": "S", "DP-SGD in NumPy": "G", "DP-EBM": "E", "diffprivlib LogisticRegression": "L",
-    "diffprivlib GaussianNB": "N", "diffprivlib LinearRegression": "R", ANCHOR: "A",
+    "AdaSSP": "S", "BoostedAdaSSP": "B", "AMP": "P", "DP-SGD in NumPy": "G", "DP-EBM": "E",
+    "Opacus linear": "O", "Opacus network": "M", "diffprivlib LogisticRegression": "L",
+    "diffprivlib GaussianNB": "N", "diffprivlib LinearRegression": "R",
+    "diffprivlib RandomForest": "F", ANCHOR: "A",
 }  # fmt: skip
 
 

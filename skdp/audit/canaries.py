@@ -207,9 +207,7 @@ def _clipped(facts: Facts) -> NeighbouringPair:
         name = "label against all others" if removed else "label among equals"
     why = "gradients that are clipped too wide, or noise that is missing, over many steps"
     if removed:
-        return NeighbouringPair(
-            f"{name}, removed", facts.data(X, y), facts.data(X[1:], y[1:]), why
-        )
+        return NeighbouringPair(f"{name}, removed", facts.data(X, y), facts.data(X[1:], y[1:]), why)
     other = y.copy()
     other[0] = low
     return _related(facts, name, why, (X, y), (X, other))
