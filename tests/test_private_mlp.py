@@ -666,7 +666,7 @@ class TestComponents:
         [
             ({"n_components": 5}, "more than the 4 columns"),
             ({"n_components": 2, "center": None, "center_norm": None}, "center=None"),
-            ({"n_components": 2, "max_rows_per_group": 2, "n_groups": N}, "max_rows_per_group"),
+            ({"n_components": 2, "max_rows_per_group": 1, "n_groups": N}, "max_rows_per_group"),
             ({"n_components": 2, "noise_schedule": ValidationDecay(X, y)}, "center=None"),
             ({"n_components": 0}, "n_components"),
         ],
@@ -679,6 +679,17 @@ class TestComponents:
         with pytest.raises(ValueError, match=words):
             model.fit(X, y, **groups)
         assert ledger.history() == ()
+
+    def test_groups_keep_all_directions(self):
+        """A group without a row would count as one in the second moment."""
+        model = self.model(epsilon=30.0, n_epochs=1, max_rows_per_group=1, n_groups=N + 1)
+        assert model.fit(self.WIDE, y, groups=np.arange(N)).components_ is None
+
+    def test_more_columns_than_a_moment_is_made_of(self):
+        rows = np.zeros((40, 5000), np.float32)
+        with pytest.raises(ValueError, match="at most 4096 columns"):
+            self.model(n_components=2).fit(rows, np.arange(40) % 2)
+        assert self.model(n_epochs=1).fit(rows, np.arange(40) % 2).components_ is None
 
     def test_sparse_rows_are_refused(self):
         with pytest.raises(ValueError, match="dense"):

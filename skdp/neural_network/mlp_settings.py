@@ -25,7 +25,7 @@ OPTIMIZERS = ("sgd", "momentum", "adam")
 _MOST_NOISE = 0.02
 #: "auto" takes so many components, of that many columns, where the noise that they are found with
 #: is at most so large a part of the variance, if they hold at least so much of it.
-_COMPONENTS, _FEWEST_COLUMNS, _MOST_COLUMNS = 50, 256, 2048
+_COMPONENTS, _FEWEST_COLUMNS, _MOST_COLUMNS = 50, 256, 4096
 _MOST_COMPONENT_NOISE, _LEAST_SHARE = 0.02, 0.5
 
 
@@ -98,11 +98,11 @@ def _frame(model, sampler, n_features, loss, is_sparse):
     if model.n_components is None:
         return centre
     if model.n_components == "auto":
-        if centre is None or not _FEWEST_COLUMNS <= n_features <= _MOST_COLUMNS:
+        if centre is None or n_features < _FEWEST_COLUMNS:
             return centre
         try:
             components = _components(model, sampler, n_features, loss, _COMPONENTS, _LEAST_SHARE)
-        except ValueError:  # groups, or too small a budget for noise of finite precision
+        except ValueError:  # groups, too many columns, or too small a budget for finite noise
             return centre
         return components if components.noise_share <= _MOST_COMPONENT_NOISE else centre
     if model.n_components > n_features:
@@ -145,10 +145,15 @@ def _center_norm(model, n_features):
 
 
 def _components(model, sampler, n_features, loss, n_components, least_share):
-    if sampler.rows_per_unit > 1:
+    if model.max_rows_per_group is not None:  # places of rows that a group lacks would count
         raise ValueError(
             "Components are released of rows, each on its own: with max_rows_per_group, set "
             "n_components=None."
+        )
+    if n_features > _MOST_COLUMNS:
+        raise ValueError(
+            f"n_components is for at most {_MOST_COLUMNS} columns, of which a second moment is "
+            f"released; X has {n_features}. Set n_components=None, or choose columns before."
         )
     return Components.planned(
         sampler.public_size,

@@ -92,7 +92,8 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         columns: from an epsilon of 0.5 on); all directions are kept then if those components turn
         out to hold less than half of the variance. What lies outside of them is not learnt: set
         None where labels depend on directions that hold little of the variance. A number takes so
-        many, and a centre, in any case. Dense rows only, and not with `max_rows_per_group`.
+        many, and a centre, in any case. Dense rows of at most 4,096 columns only, and not with
+        `max_rows_per_group`.
     validation_data : tuple (X_val, y_val) or None, default=None
         *Public* records and labels, for a schedule that depends on the accuracy on them
         (:class:`~skdp.training.ValidationDecay`); the last iterate is returned then. Private ones
