@@ -624,6 +624,9 @@ class TestComponents:
         assert statistics.sensitivity == pytest.approx(math.sqrt(1 + 0.7**2), rel=1e-3)
         assert moment.sensitivity == pytest.approx(math.sqrt(2), rel=1e-2)
         assert 0.99 < epsilon_of(run, 1e-5) <= 1.0
+        theorem = model.privacy_.theorem
+        assert "their squared norms; then" in theorem
+        assert "second moment, and on their products with coded labels" in theorem
         without = self.model(center=None, center_norm=None, n_components=None, epsilon=1.0)
         noise = without.fit(self.WIDE, y).noise_multiplier_
         assert 1.09 < model.noise_multiplier_ / noise < 1.14

@@ -35,11 +35,12 @@ def sampler_and_facts(model, facts_of, n_records, sampler=None, rows_per_group=N
     return sampler, facts_of(sampler.public_size)
 
 
-def calibrated_plan(model, sampler, facts, selector, max_grad_norm, n_runs, prior=None):
+def calibrated_plan(model, sampler, facts, selector, max_grad_norm, n_runs, before=None):
     """Return the plan with the least noise that keeps the budget of a model.
 
     Everything here follows from parameters and public facts; a combination without a theorem, or
-    a budget that no noise keeps, is refused.
+    a budget that no noise keeps, is refused. `before` has the event of what is released of the same
+    records first, and its theorem.
     """
     plan = TrainingPlan(
         sampler,
@@ -49,7 +50,7 @@ def calibrated_plan(model, sampler, facts, selector, max_grad_norm, n_runs, prio
         _n_steps(model, sampler, facts),
         facts.size,
         n_runs,
-        prior,
+        *((None, "") if before is None else (before.event, before.theorem)),
     )
     try:
         return plan.calibrated(model._budget())

@@ -147,7 +147,7 @@ class PrivateLinearModel(ClippedRowsMixin, PrivateEstimator, metaclass=ABCMeta):
 
         run = DescentRun.planned(facts.descent, self._budget(), self._number("row_norm"))
         run.refuse_large_size()
-        rng = self._announced(task, facts, EventCurve(run.plan.event), run.theorem)
+        rng = self._announced(task, facts, EventCurve(run.plan.event), run.plan.theorem)
         return run.train(
             unit_rows(X, run.preparation.row_norm), task.targets, task.labels, task.loss, rng
         ).in_units_of(run.preparation.row_norm)

@@ -65,8 +65,7 @@ def mlp_run(
     auto = model.max_grad_norm == "auto"
     clip = facts.max_grad_norm() if auto else model._number("max_grad_norm")
     centre = _frame(model, sampler, n_features, loss, is_sparse)
-    prior = None if centre is None else centre.event
-    plan = calibrated_plan(model, sampler, facts, AllCoordinates(), clip, n_runs, prior)
+    plan = calibrated_plan(model, sampler, facts, AllCoordinates(), clip, n_runs, centre)
     optimizer, rate = _optimizer(model, facts, plan)
     run = MlpRun(
         plan=plan,

@@ -84,16 +84,18 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         Euclidean norm to which rows are clipped for the centre, and for nothing else; None is
         sqrt(n_features), the longest that rows in [-1, 1] can be.
     n_components : "auto", int or None, default="auto"
-        Train on so many principal components of the rows around the centre, in place of all
-        columns: the first layer then has fewer weights, and less noise in all. The second moment
-        of the rows is released for them after the centre, and another 10 % of the squared privacy
-        parameter pays for it. "auto" takes 50 where a centre is taken, rows have 256 to 4,096
-        columns and the noise's spectral norm is at most 1.5 % of the variance (60,000 rows of 784
-        columns: from an epsilon of 0.5 on); all directions are kept then if those components turn
-        out to hold less than half of the variance. What lies outside of them is not learnt: set
-        None where labels depend on directions that hold little of the variance. A number takes so
-        many, and a centre, in any case. Dense rows of at most 4,096 columns only, and not with
-        `max_rows_per_group`.
+        Train on rows as seen in so many directions around the centre, in place of all columns: the
+        first layer then has fewer weights, and less noise in all. They are principal components
+        and, for up to half of them, those of a ridge regression on the labels (of K classes K - 1).
+        The mean square of the rows is released for them with the centre, then the second moment of
+        rows and their products with labels, which another 15 % of the squared privacy parameter
+        pays for. "auto" takes 50 where a centre is taken, rows have 256 to 4,096 columns and the
+        noise's spectral norm is at most 2 % of the variance (at delta 1e-5 60,000 rows of 784
+        columns from an epsilon of 0.45 on, 10,000 from 3.1 on); all directions are kept then if
+        the components turn out to hold less than half of the variance. What lies outside is not
+        learnt: set None where labels depend on very many directions that each hold little of the
+        variance. A number takes so many, and a centre, in any case. Dense rows of at most 4,096
+        columns only, and not with `max_rows_per_group`.
     validation_data : tuple (X_val, y_val) or None, default=None
         *Public* records and labels, for a schedule that depends on the accuracy on them
         (:class:`~skdp.training.ValidationDecay`); the last iterate is returned then. Private ones
@@ -130,8 +132,9 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
     center_ : ndarray of shape (n_features,) or None
         The released centre, or None where there is none.
     components_ : ndarray of shape (n_components, n_features) or None
-        The directions that training saw, orthonormal and by falling eigenvalue of the released
-        moment, or None where it saw all. `coefs_` is for rows as they came.
+        The directions that training saw, orthonormal, or None where it saw all: principal
+        components by falling eigenvalue of the released moment, then what the ridge regression
+        adds to them. `coefs_` is for rows as they came.
     n_layers_ : int
         Number of layers, inputs and outputs included.
     n_outputs_ : int
@@ -176,10 +179,10 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
     classes, all parameters. Accounting as for
     :class:`~skdp.linear_model.SparseDPSGDClassifier`.
 
-    *Components* are of a second moment with Gaussian noise (Dwork, Talwar, Thakurta and Zhang 2014,
-    Algorithm 1) of rows less the released centre, clipped to a root mean square that was released
-    with it. The releases and the run are composed, each may depend on those before, and no noise
-    does.
+    *Components* follow from a second moment, and products with coded labels, with Gaussian noise
+    (Dwork, Talwar, Thakurta and Zhang 2014, Algorithm 1), of rows less the released
+    centre, clipped to a root mean square that was released with it. The releases and the run are
+    composed, each may depend on those before, and no noise does.
 
     *Rounding.* Matrix products treat each row of a batch alone, so one record does not change what
     is computed for another. Their sum is taken in double precision and rounded to the grid of

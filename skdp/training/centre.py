@@ -63,6 +63,11 @@ class Centre:
         return self.mechanism.event
 
     @property
+    def theorem(self) -> str:
+        """What the cost rests on."""
+        return "Gaussian noise on the sum of clipped rows"
+
+    @property
     def noise_share(self) -> float:
         """Expected norm of the noise on the mean, in units of the norm of clipped rows."""
         return self.mechanism.expected_norm / (self.total.n_samples * self.total.row_norm)

@@ -96,6 +96,11 @@ class Components:
         return self.preparation.event
 
     @property
+    def theorem(self) -> str:
+        """What the cost rests on."""
+        return self.preparation.theorem
+
+    @property
     def row_norm(self) -> float:
         """Declared norm to which rows are clipped for the centre."""
         return self.preparation.row_norm
@@ -114,7 +119,8 @@ class Components:
         standard, moments = self.preparation.release_moments(_UnitRows(X, norm), targets, rng)
         assert standard.centre is not None
         values, vectors = np.linalg.eigh(moments.second)
-        n_supervised = min(moments.cross.shape[1], self.n_components // 2)
+        n_codes = moments.cross.shape[1]  # codes of K classes add up to 0
+        n_supervised = min(max(n_codes - 1, 1), self.n_components // 2)
         first = len(values) - (self.n_components - n_supervised)
         share = self._without_noise(values[first:]).sum() / max(float(values.sum()), 1e-300)
         if share < self.least_share:

@@ -190,6 +190,7 @@ class DescentRun(TrainingRun):
             facts.n_steps,
             (facts.n_features + 1) * facts.n_outputs,
             prior=preparation.event,
+            prior_theorem=preparation.theorem,
         )
         return cls(
             plan=plan.calibrated(budget),
@@ -200,12 +201,6 @@ class DescentRun(TrainingRun):
             n_free=facts.n_outputs,
             preparation=preparation,
         )
-
-    @property
-    def theorem(self) -> str:
-        """What the guarantee rests on."""
-        moments = " and on their second moment" if self.preparation.whitens else ""
-        return f"{self.plan.theorem}{moments}"
 
     def train(
         self, X: Any, targets: Array, labels: Array | None, loss: Loss, rng: RandomSource

@@ -49,6 +49,8 @@ class TrainingPlan:
         Number of runs over the same records that `event` covers.
     prior : DpEvent or None, default=None
         What was released of the same records before, under the same budget.
+    prior_theorem : str, default=""
+        What that is, and rests on.
 
     Notes
     -----
@@ -74,6 +76,7 @@ class TrainingPlan:
     size: int
     n_runs: int = 1
     prior: "DpEvent | None" = None
+    prior_theorem: str = ""
 
     def __post_init__(self) -> None:
         positive(max_grad_norm=self.max_grad_norm)
@@ -121,7 +124,7 @@ class TrainingPlan:
         step = self._phases[0][0]
         filtered = "" if self.noise.theorem is None else f". All steps: {self.noise.theorem}"
         each = f"{self.sampler.theorem}. Each step: {step.theorem}"
-        before = "" if self.prior is None else ". Before, Gaussian noise on the sum of clipped rows"
+        before = "" if self.prior is None else f". Before: {self.prior_theorem}"
         return f"Differentially private SGD, {each}{filtered}{before}"
 
     def calibrated(self, budget: PrivacyBudget) -> Self:

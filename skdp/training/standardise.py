@@ -155,6 +155,20 @@ class Preparation:
             return self.statistics_noise.event
         return dp_event.ComposedDpEvent((self.statistics_noise.event, self.moment_noise.event))
 
+    @property
+    def theorem(self) -> str:
+        """What the cost rests on."""
+        labels = ", of labels and of their squares" if self.statistics.has_labels else ""
+        first = f"Gaussian noise on the sums of clipped rows and of their squared norms{labels}"
+        if self.moment is None:
+            return first
+        products = "" if self.codes is None else ", and on their products with coded labels"
+        return (
+            f"{first}; then, around the mean and clipped to the root mean square that this says, "
+            f"on their second moment{products} (Dwork, Talwar, Thakurta and Zhang 2014, Algorithm "
+            "1, on a triangle scaled to the Frobenius norm)"
+        )
+
     def release(
         self, X: Any, labels: Array | None, rng: RandomSource
     ) -> tuple[Standard, Label | None]:
@@ -263,11 +277,6 @@ class Preparation:
         spread2 = max(1.0, float((np.maximum(values, 0.0) / divisors).sum()))
         matrix = vectors * np.sqrt(self.n_records / (divisors * spread2))
         return Standard(standard.centre, standard.scale, matrix)
-
-    @property
-    def whitens(self) -> bool:
-        """Whether rows are divided by their second moment."""
-        return self.moment is not None
 
 
 def unit_rows(X: Any, row_norm: float) -> Any:
