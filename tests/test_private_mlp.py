@@ -640,6 +640,7 @@ class TestComponents:
             ("WIDE", {"center": None, "center_norm": None}, False),
             ("ROUND", {}, False),  # found out by what was released
             ("X", {}, False),
+            ("WIDE", {"center_norm": 1e6}, False),  # rows so short that all is noise
         ],
         ids=str,
     )
@@ -690,7 +691,7 @@ class TestComponents:
 
     def test_more_columns_than_a_moment_is_made_of(self):
         rows = np.zeros((40, 5000), np.float32)
-        with pytest.raises(ValueError, match="at most 4096 columns"):
+        with pytest.raises(ValueError, match="at most 4096 columns and classes"):
             self.model(n_components=2).fit(rows, np.arange(40) % 2)
         assert self.model(n_epochs=1).fit(rows, np.arange(40) % 2).components_ is None
 

@@ -112,7 +112,7 @@ def _frame(model, sampler, n_features, loss, is_sparse):
         centre = _centre(model, sampler, n_features, is_sparse, is_wanted=True)
     if centre is None:
         raise ValueError(
-            "Components are those around a centre: with center=None, leave n_components out."
+            "Components are those around a centre: with center=None, set n_components=None."
         )
     return _components(model, sampler, n_features, loss, model.n_components, 0.0)
 
@@ -124,11 +124,13 @@ def _centre(model, sampler, n_features, is_sparse, *, is_wanted=False):
     if model.center is None or (not is_wanted and (is_sparse or adaptive)):
         return _no_centre(model)
     if is_sparse:
-        raise ValueError("Sparse rows would become dense when centred. Set center=None.")
+        raise ValueError(
+            "Sparse rows would become dense when centred. Set center=None and n_components=None."
+        )
     if adaptive:
         raise ValueError(
             f"{type(model.noise_schedule).__name__} promises a total of its own, in which a centre "
-            "has no place. Set center=None."
+            "has no place. Set center=None and n_components=None."
         )
     per_unit = sampler.rows_per_unit
     n_rows = sampler.public_size * per_unit
@@ -149,10 +151,11 @@ def _components(model, sampler, n_features, loss, n_components, least_share):
             "Components are released of rows, each on its own: with max_rows_per_group, set "
             "n_components=None."
         )
-    if n_features > _MOST_COLUMNS:
+    if n_features + loss.n_outputs > _MOST_COLUMNS:
         raise ValueError(
-            f"n_components is for at most {_MOST_COLUMNS} columns, of which a second moment is "
-            f"released; X has {n_features}. Set n_components=None, or choose columns before."
+            f"n_components is for at most {_MOST_COLUMNS} columns and classes together, whose "
+            f"moments are released; here are {n_features} and {loss.n_outputs}. Set "
+            "n_components=None, or choose columns before."
         )
     return Components.planned(
         sampler.public_size,

@@ -95,7 +95,7 @@ class PrivateMLPClassifier(ScoreClassifierMixin, PrivateMLP):
         the components turn out to hold less than half of the variance. What lies outside is not
         learnt: set None where labels depend on very many directions that each hold little of the
         variance. A number takes so many, and a centre, in any case. Dense rows of at most 4,096
-        columns only, and not with `max_rows_per_group`.
+        columns, with the classes, only, and not with `max_rows_per_group`.
     validation_data : tuple (X_val, y_val) or None, default=None
         *Public* records and labels, for a schedule that depends on the accuracy on them
         (:class:`~skdp.training.ValidationDecay`); the last iterate is returned then. Private ones

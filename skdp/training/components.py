@@ -34,6 +34,8 @@ __all__ = ["Components"]
 _STATISTICS_SHARE, _MOMENT_SHARE = 0.05, 0.15
 #: Ridge regression raises eigenvalues to so many times the noise's radius.
 _FLOOR = 2.0
+#: A variance of fewer times that is not told from noise.
+_TELLING = 5.0
 
 
 @final
@@ -122,8 +124,8 @@ class Components:
         n_codes = moments.cross.shape[1]  # codes of K classes add up to 0
         n_supervised = min(max(n_codes - 1, 1), self.n_components // 2)
         first = len(values) - (self.n_components - n_supervised)
-        share = self._without_noise(values[first:]).sum() / max(float(values.sum()), 1e-300)
-        if share < self.least_share:
+        whole = max(float(values.sum()), _TELLING * self.preparation.moment_radius)
+        if self._without_noise(values[first:]).sum() < self.least_share * whole:
             return Frame(standard.centre * norm, None)
         divisors = np.maximum(values, _FLOOR * self.preparation.moment_radius)
         ridge = vectors @ ((vectors.T @ moments.cross) / divisors[:, None])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from skdp.mechanisms.label_codes import LabelCodes
 from skdp.neural_network import PrivateMLPClassifier, PrivateMLPRegressor, mlp_settings
 from skdp.privacy import Neighbours
 from skdp.records.row_blocks import centred_blocks
@@ -183,6 +184,22 @@ def test_nor_do_components(sampling, dtype, monkeypatch):
                 assert violations(model, (X, y), (other, labels)) == [], kind
 
 
+@pytest.mark.parametrize("per_group", [1, 2])
+def test_a_group_without_rows_is_none_for_what_is_released_before(per_group, monkeypatch):
+    """Its place in the table holds a row of zeros, which is no null around a centre."""
+    monkeypatch.setattr(mlp_settings, "_FEWEST_COLUMNS", 2)
+    monkeypatch.setattr(mlp_settings, "_COMPONENTS", 2)
+    monkeypatch.setattr(mlp_settings, "_MOST_COMPONENT_NOISE", math.inf)
+    monkeypatch.setattr(mlp_settings, "_LEAST_SHARE", 0.0)
+    X, y = pair("random")[0]
+    X[-1] = -9.0 * np.sign(X.sum(axis=0))
+    model = make(
+        center="private", sampling="full", max_rows_per_group=per_group, n_groups=N, epsilon=50.0
+    )
+    groups = np.arange(N)
+    assert violations(model, (X, y, None, groups), (X[:-1], y[:-1], None, groups[:-1])) == []
+
+
 class TestPlantedBugs:
     """What replay must see."""
 
@@ -200,6 +217,20 @@ class TestPlantedBugs:
         assert violations(model, (X, y), (X, y), around_neighbour=null_network_record) == []
         monkeypatch.setattr(place[kind], bounds[kind])
         found = violations(model, (X, y), (X, y), around_neighbour=null_network_record)
+        assert any("input moved by" in sentence for sentence in found)
+
+    def test_labels_that_are_not_bounded_for_the_components(self, monkeypatch):
+        (X, y), (other, _) = pair("random")
+        model = PrivateMLPRegressor(
+            epsilon=100.0, delta=1e-3, n_epochs=2, batch_size=5, n_components=2, y_bound=0.1,
+            sampling="fixed_size", random_state=SEED,
+        )  # fmt: skip
+        y = y + 0.5
+        labels = np.where(np.arange(N) == 0, -5.0, y)
+        assert violations(model, (X, y), (other, labels)) == []
+        true = LabelCodes.of
+        monkeypatch.setattr(LabelCodes, "of", lambda self, targets: 9 * true(self, targets))
+        found = violations(model, (X, y), (other, labels))
         assert any("input moved by" in sentence for sentence in found)
 
     def test_components_that_are_not_released(self, monkeypatch):
