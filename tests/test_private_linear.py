@@ -3,6 +3,7 @@
 import math
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -384,3 +385,42 @@ def test_what_an_inner_estimator_promises_is_stated_and_charged_as_the_outer_one
     assert "[-7.0, 7.0]" in said
     assert "expected_samples=400" in said
     assert [entry.purpose for entry in ledger.history()] == ["PrivateLinearRegressor.fit"]
+
+
+class TestUnevenClasses:
+    """Sparse rows: the share of two classes is released, and descent goes farther."""
+
+    def rows(self, n=4000, share=0.1):
+        rng = np.random.default_rng(0)
+        X = sp.random_array((n, 600), density=0.02, rng=rng, format="csr")
+        return X, (np.arange(n) < share * n).astype(int)
+
+    @pytest.mark.parametrize(
+        ("mean", "factor"), [(0.0, 1.0), (-0.6, 1.25), (0.8, 5 / 3), (-0.99, 2.0), (1.3, 2.0)]
+    )
+    def test_how_much_farther(self, mean, factor):
+        f = facts(4000, is_sparse=True)
+        run = DescentRun.planned(f, PrivacyBudget(f.epsilon, f.delta), 1.0)
+        assert run._farther(mean).learning_rate == pytest.approx(factor * run.learning_rate)
+        assert run._farther(mean).learning_rate <= f.largest_rate
+
+    def test_steps_stay_below_what_the_curvature_allows(self):
+        f = replace(facts(4000, is_sparse=True), epsilon=1e3)
+        run = DescentRun.planned(f, PrivacyBudget(f.epsilon, f.delta), 1.0)
+        assert run._farther(1.0).learning_rate == f.largest_rate == run.largest_rate
+
+    def test_it_is_charged_and_named(self):
+        X, y = self.rows()
+        model = PrivateLinearClassifier(classes=[0, 1], epsilon=3.0, delta=1e-5).fit(X, y)
+        prior = model.privacy_.event.events[0]
+        mu = gaussian_mu(3.0, 1e-5)
+        assert prior.sensitivity / prior.noise_std == pytest.approx(mu * math.sqrt(0.15), rel=1e-6)
+        assert prior.sensitivity == pytest.approx(math.sqrt(2 * 0.7**2 + 0.5**2), rel=1e-3)
+        assert "of labels and of their squares" in model.privacy_.theorem
+        assert 2.97 < model.privacy_.epsilon_at(1e-5) <= 3.0
+
+    def test_neither_three_classes_nor_dense_rows_have_it(self):
+        X, y = self.rows()
+        for rows, classes in ((X, [0, 1, 2]), (X.toarray()[:, :500], [0, 1])):
+            model = PrivateLinearClassifier(classes=classes, epsilon=3.0, delta=1e-5)
+            assert "labels" not in model.fit(rows, y).privacy_.theorem

@@ -2,7 +2,8 @@
 
 The default of `PrivateLinearClassifier` beside the same with one constant of its rule changed, on
 splits 1000, 1001, ... of the sets; those of the tables are 0 to 9. Besides sms_spam three more sets
-of sparse texts: words of basehock, pcmac and movie reviews, binary rows of norm 1.
+of sparse texts: words of basehock, pcmac and movie reviews, binary rows of norm 1; and the same
+three with so few rows of the second class that it has 15 % of them.
 
 Usage: python -m benchmarks.utility.rule_variants [--only wine,sms_spam] [--output FILE]
 """
@@ -28,13 +29,15 @@ from skdp.training import descent
 from skdp.training.descent import DescentFacts
 
 FIRST = 1000
-#: Share of mu^2 for the sums of rows; factors of the sum of learning rates and the clipping norm.
-BASE = (0.1, 1.0, 1.0)
+#: Share of mu^2 for the sums of rows; factors of the sum of learning rates and the clipping norm;
+#: whether the share of the classes is released.
+BASE = (0.1, 1.0, 1.0, True)
 DENSE = {
-    "share 0.03": (0.03, 1.0, 1.0), "travel x 0.5": (0.1, 0.5, 1.0), "travel x 2": (0.1, 2.0, 1.0),
-    "clip x 0.5": (0.1, 1.0, 0.5),
+    "share 0.03": (0.03, 1.0, 1.0, True), "travel x 0.5": (0.1, 0.5, 1.0, True),
+    "travel x 2": (0.1, 2.0, 1.0, True), "clip x 0.5": (0.1, 1.0, 0.5, True),
 }  # fmt: skip
-SPARSE = {"travel x 1.5": (0.1, 1.5, 1.0), "travel x 2": (0.1, 2.0, 1.0)}
+SPARSE = {"no share": (0.1, 1.0, 1.0, False), "no share, travel x 1.5": (0.1, 1.5, 1.0, False)}
+UNEVEN, FEW = " 15 %", 0.15
 #: Splits and epsilons.
 SETS = {
     "wine": (20, (0.5, 1.0, 10.0), DENSE),
@@ -43,12 +46,19 @@ SETS = {
     "basehock": (5, (0.5, 1.0, 3.0, 10.0), SPARSE),
     "pcmac": (5, (0.5, 1.0, 3.0, 10.0), SPARSE),
     "movie_reviews": (4, (1.0, 3.0, 10.0), SPARSE),
+    **{
+        f"{name}{UNEVEN}": (8, (1.0, 3.0, 10.0), SPARSE)
+        for name in ("basehock", "pcmac", "movie_reviews")
+    },
 }
 TRAVEL, CLIP = DescentFacts.travel.fget, DescentFacts.clip.fget
+BALANCES = DescentFacts.balances
 
 
 def task_of(name: str) -> Task:
     """Return one of the sets."""
+    if name.endswith(UNEVEN):
+        return _uneven(task_of(name.removesuffix(UNEVEN)), name)
     folder = Path(os.environ.get("SKDP_DATA", ""))
     if name == "movie_reviews":
         frame = pd.read_parquet(folder / "movie_reviews.parquet")
@@ -64,13 +74,22 @@ def task_of(name: str) -> Task:
         return Task(name, normalize(words), (stored["y"] == stored["y"].max()).astype(int), 2)
 
 
+def _uneven(task: Task, name: str) -> Task:
+    first, second = (np.flatnonzero(task.y == label) for label in (0, 1))
+    n_kept = int(len(first) * FEW / (1 - FEW))
+    kept = np.r_[first, np.random.default_rng(5).permutation(second)[:n_kept]]
+    return Task(name, task.X.tocsr()[kept], task.y[kept], 2)
+
+
 def accuracies(task: Task, epsilon: float, n_splits: int, rule: tuple) -> np.ndarray:
     """Return the accuracy on each split under a rule."""
-    share, far, short = rule
+    share, far, short, told = rule
+    balances = BALANCES if told else property(lambda facts: False)
     scores = []
     with (
         patch.object(descent, "_STATISTICS_SHARE", share),
         patch.object(DescentFacts, "travel", property(lambda facts: far * TRAVEL(facts))),
+        patch.object(DescentFacts, "balances", balances),
         patch.object(DescentFacts, "clip", property(lambda facts: short * CLIP(facts))),
     ):
         for seed in range(FIRST, FIRST + n_splits):

@@ -34,10 +34,13 @@ def worst_case_neighbours(
     estimator : estimator
         A classifier, a regressor or a transformer. Its parameters `row_norm` (or `data_norm`),
         `classes`, `y_bound`, `bounds`, `neighbours` and `fit_intercept` are read where it has them.
+        One that reads documents, by its tags, gets documents of words of its `vocabulary`, or of
+        its `candidates`, of which two are nobody else's.
     relation : Neighbours or str, default=None
         What neighbours are; None reads it, and takes replace-one where nothing is said.
     n_rows : int, default=10
-        Rows of the larger data set; at least 4.
+        Rows of the larger data set; at least 4. Estimators that descend in many steps show most
+        with a few dozen.
 
     Returns
     -------

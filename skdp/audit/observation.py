@@ -65,6 +65,9 @@ def _is_fitted(name: str, model: Any) -> bool:
 def _numbers(value: Any) -> list[NDArray[np.float64]]:
     if isinstance(value, list | tuple):
         return [numbers for part in value for numbers in _numbers(part)]
+    if hasattr(value, "words") and getattr(value, "counts", None) is not None:  # a vocabulary
+        found = sorted(zip(value.words, value.counts, strict=True))
+        value = np.array([count for _, count in found], dtype=float)
     if sparse.issparse(value):
         value = value.toarray() if value.shape[0] * value.shape[1] <= _LARGEST else None
     if not isinstance(value, np.ndarray | float | int | np.generic):

@@ -93,7 +93,8 @@ def audit_randomness(
     estimator : estimator
         Its seeds are taken out; `n_jobs`, if it has one, is tried at its value and at 2.
     data : tuple or dict
-        Arguments of `fit`, on which outputs are never the same by chance; empty rows are best.
+        Arguments of `fit`, on which outputs are never the same by chance; empty rows are best. Of
+        documents, a list that can be read again.
     release : callable, default=None
         Maps a fitted model to the noisy numbers; None takes all attributes, and the answers at some
         rows of a model without `coef_`.
@@ -114,8 +115,8 @@ def audit_randomness(
     Equal outputs are a fault only if honest noise makes them less than once in a million times.
     Equal ones within one of the ways, and none among 200 further fits in this process, are a matter
     of counting arrangements. Where all outputs are the same, each of some data sets that differ in
-    one row is fitted twice: outputs that repeat themselves, and are others for each of the data
-    sets, follow that row without noise.
+    one row, or in one document, is fitted twice: outputs that repeat themselves, and are others for
+    each of the data sets, follow that row without noise.
 
     Examples
     --------

@@ -9,6 +9,7 @@ exactly are what differential privacy excludes.
 import math
 from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from skdp.audit.claims import Claim
+from skdp.audit.word_canaries import are_documents
 
 __all__ = ["CHANCE", "chance_of_arrangement", "fits_to_exclude", "with_one_row"]
 
@@ -73,8 +75,17 @@ def fits_to_exclude(claim: Claim) -> int | None:
 
 
 def with_one_row(data: Any, number: int) -> Iterator[Any]:
-    """Yield copies of arguments of `fit` whose first row has one number after another in it."""
+    """Yield copies of arguments of `fit` whose first row is another one in each.
+
+    One number after another is in it; or, of documents, one set of words of theirs after another.
+    """
     X = data["X"] if isinstance(data, dict) else data[0]
+    rows = _with_one_document(X, number) if are_documents(X) else _with_one_number(X, number)
+    for given in rows:
+        yield {**data, "X": given} if isinstance(data, dict) else (given, *data[1:])
+
+
+def _with_one_number(X: Any, number: int) -> Iterator[Any]:
     rows = np.array(X.toarray() if sparse.issparse(X) else X, dtype=float)
     if rows.ndim != 2:
         raise ValueError("rows of numbers are needed")
@@ -82,5 +93,19 @@ def with_one_row(data: Any, number: int) -> Iterator[Any]:
     for place in range(1, number + 1):
         changed = rows.copy()
         changed[0] = size * place / number / math.sqrt(rows.shape[1])
-        given = type(X)(changed) if sparse.issparse(X) else changed
-        yield {**data, "X": given} if isinstance(data, dict) else (given, *data[1:])
+        yield type(X)(changed) if sparse.issparse(X) else changed
+
+
+def _with_one_document(X: Any, number: int) -> Iterator[list[Any]]:
+    """The smallest sets of two words or more, of which no two are the same."""
+    words = sorted({word for text in X for word in (text.split() if _is_text(text) else text)})
+    chosen = (some for size in range(2, len(words) + 1) for some in combinations(words, size))
+    documents = list(islice(chosen, number))
+    if len(documents) < number:
+        raise ValueError(f"{len(words)} words make {len(documents)} documents, not {number}")
+    for document in documents:
+        yield [" ".join(document) if _is_text(X[0]) else list(document), *X[1:]]
+
+
+def _is_text(document: Any) -> bool:
+    return isinstance(document, str)

@@ -23,7 +23,7 @@ Words = tuple[str, ...]
 _STILL = 1e-12
 #: Rows that were not released move by rounding alone.
 _MOVED = 1e-4
-#: As often as it is there, a document of two words is clipped for sure.
+#: The more examples a document has, the longer its gradient, up to the norm it is clipped to.
 _TIMES = 6
 _LETTERS = 8
 
@@ -87,6 +87,8 @@ class _Changed(NamedTuple):
 def _changed(relation: Neighbours, by_example: bool, own: Words, other: Words) -> _Changed:
     canary = [_text(own)]
     if by_example:  # of two words a document makes two examples, whose number is public
+        if not other:
+            raise ValueError("unit='example' needs a vocabulary of three words for a canary.")
         distance = 2 if relation is Neighbours.REPLACE_ONE else 4
         two, instead = ([" ".join(words)] for words in (own, other))
         return _Changed("two examples replaced", two, instead, distance, replaced=True)
@@ -111,7 +113,8 @@ def _words(estimator: Any) -> tuple[Words, Words, Words]:
         own = (known or _spelled(estimator))[: estimator.max_contributions]
         return own, (), own
     known = known or ("canary", "nobody", "another", "anybody", "common")
-    return known[:2], known[2:4] if len(known) >= 4 else known[:1], known[4:] or known[2:] or known
+    other = known[2:4] if len(known) >= 4 else known[1:3] if len(known) == 3 else ()
+    return known[:2], other, known[4:] or known[2:] or known
 
 
 def _known(estimator: Any) -> Words:
@@ -185,7 +188,7 @@ class VectorsMoved:
     instead: tuple[str, ...] = ()
 
     def __call__(self, model: Any) -> Array:
-        """Return the way along the gradient; what it is of each word; and whether any moved."""
+        """Return the way along the gradient, what each word has of it, and whether it moved."""
         if model.random_state is None:
             return np.asarray(model.vectors_, dtype=float).ravel()
         still = fresh(model, model.random_state).set_params(learning_rate=_STILL)

@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from skdp.training.descent import DescentFacts
+from skdp.training.descent import FARTHEST, DescentFacts
 
 __all__ = ["LinearChoice", "LinearFacts"]
 
@@ -102,6 +102,7 @@ class LinearFacts:
             ("sampling_rate", facts.sampling_rate),
             ("learning_rate", facts.learning_rate),
             ("max_grad_norm", facts.clip),
+            *((("farther_if_uneven", FARTHEST),) if facts.balances else ()),
         )
         return LinearChoice(chosen, reason, signal, settings)
 

@@ -1,7 +1,7 @@
 """Descent on all records at once, after what standardises them has been released."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Self, final
 
@@ -34,6 +34,8 @@ _STATISTICS_SHARE, _LABELS_SHARE, _MOMENT_SHARE = 0.1, 0.05, 0.15
 _WHITENED = 1.5
 _LARGEST_WHITENED = 2000
 _EXPONENT = 0.8
+#: Where classes are so unequal, descent goes at most so many times as far.
+FARTHEST = 2.0
 _FEWEST_STEPS, _MOST_STEPS = 80, 120
 #: From so many numbers on records are sampled, if not too many of them: batches are so large that
 #: the noise multiplier is about 2, so that sampling costs 7 % of noise.
@@ -98,8 +100,13 @@ class DescentFacts:
         return not self.is_sparse and d <= _LARGEST_WHITENED and self.signal >= _WHITENED * d**1.5
 
     @property
+    def balances(self) -> bool:
+        """Whether the share of two classes is released, to go farther where it is uneven."""
+        return self.is_sparse and not self.has_labels and self.n_outputs == 1
+
+    @property
     def statistics_mu(self) -> float:
-        share = _STATISTICS_SHARE + (_LABELS_SHARE if self.has_labels else 0.0)
+        share = _STATISTICS_SHARE + (_LABELS_SHARE if self.has_labels or self.balances else 0.0)
         return self._whole_mu * math.sqrt(share)
 
     @property
@@ -126,8 +133,13 @@ class DescentFacts:
 
     @property
     def learning_rate(self) -> float:
-        rate = min(self.travel * (1 - MOMENTUM) / self.n_steps, self._longest_step)
-        return rate / SPREAD**2
+        rate = self.travel * (1 - MOMENTUM) / self.n_steps
+        return min(rate / SPREAD**2, self.largest_rate)
+
+    @property
+    def largest_rate(self) -> float:
+        """Step size beyond which descent would go to and fro."""
+        return self._longest_step / SPREAD**2
 
     @property
     def _longest_step(self) -> float:
@@ -165,9 +177,15 @@ class DescentRun(TrainingRun):
     ----------
     preparation : Preparation
         What is released of the records before.
+    balances : bool
+        Whether targets are -1 and 1, and their mean is released with them.
+    largest_rate : float
+        Step size that is not exceeded.
     """
 
     preparation: Preparation
+    balances: bool
+    largest_rate: float
 
     @classmethod
     def planned(cls, facts: DescentFacts, budget: PrivacyBudget, row_norm: float) -> Self:
@@ -177,7 +195,7 @@ class DescentRun(TrainingRun):
             facts.n_features,
             row_norm,
             facts.neighbours,
-            has_labels=facts.has_labels,
+            has_labels=facts.has_labels or facts.balances,
             is_sparse=facts.is_sparse,
             statistics_mu=facts.statistics_mu,
             moment_mu=facts.moment_mu,
@@ -200,6 +218,8 @@ class DescentRun(TrainingRun):
             average=True,
             n_free=facts.n_outputs,
             preparation=preparation,
+            balances=facts.balances,
+            largest_rate=facts.largest_rate,
         )
 
     def train(
@@ -218,14 +238,30 @@ class DescentRun(TrainingRun):
         loss : Loss
         rng : RandomSource
         """
-        standard, label = self.preparation.release(X, labels, rng.spawn())
+        told = targets if self.balances else labels
+        standard, label = self.preparation.release(X, told, rng.spawn())
+        descent = self.descent
+        if self.balances and label is not None:
+            descent = self._farther(label.middle).descent
+            label = None
         if label is not None and labels is not None:
             targets = (labels - label.middle) / label.unit
         gradients = GlmGradients(standard.rows(X), targets, loss, fit_intercept=True)
-        optimizer = self.optimizer(self.descent, np.zeros(self.plan.size))
+        optimizer = self.optimizer(descent, np.zeros(self.plan.size))
         released = dpsgd(self.plan, gradients, optimizer, rng.spawn())
         weights = released.reshape(-1, loss.n_outputs)
         coef, intercept = standard.folded(weights[:-1], weights[-1])
         if label is None:
             return LinearModel(coef, intercept)
         return LinearModel(label.unit * coef, label.unit * intercept + label.middle)
+
+    def _farther(self, mean: float) -> Self:
+        """Return the run with longer steps for labels -1 and 1 of this mean.
+
+        Once descent has learnt the shares p and 1 - p of the classes, the log loss is p (1 - p)
+        times as curved as its scores differ, and pulls as much weaker: it takes 1 / (4 p (1 - p))
+        times as long to get as far as with equal shares. The root of that is taken, since noise
+        goes as far too.
+        """
+        factor = 1 / math.sqrt(max(1 - mean**2, 1 / FARTHEST**2))
+        return replace(self, learning_rate=min(factor * self.learning_rate, self.largest_rate))
