@@ -59,15 +59,14 @@ class SearchLaw:
         ratios = np.concatenate(self._ratios)
         first, second = (np.concatenate(tables) for tables in self._masses)
 
-        def shown(threshold: float, sign: float) -> float:
-            happens = sign * ratios >= threshold
-            hits = [float(masses[happens].sum()) * n_fits for masses in (first, second)]
-            likely, unlikely = hits if sign > 0 else hits[::-1]
-            return EventCounts(likely, n_fits, unlikely, n_fits, _ERROR_RATE).epsilon()
+        def shown(threshold: float) -> float:
+            likely, unlikely = (masses[ratios >= threshold].sum() for masses in (first, second))
+            return EventCounts(
+                float(likely) * n_fits, n_fits, float(unlikely) * n_fits, n_fits, _ERROR_RATE
+            ).epsilon()
 
-        plans = [(t, s) for s in (1.0, -1.0) for t in np.linspace(-0.5, 1, 60) * self.largest]
-        threshold, sign = max(plans, key=lambda plan: shown(*plan))
-        return Event(_Ratio(self, observed, sign), threshold, "likelihood ratio of who wins, and how")
+        threshold = max(np.linspace(-1, 1, 101) * self.largest, key=shown)
+        return Event(_Ratio(self, observed), threshold, "likelihood ratio of who wins, and how")
 
     @property
     def _edges(self) -> Any:
@@ -122,10 +121,9 @@ class SearchLaw:
 class _Ratio:
     law: SearchLaw
     observed: Any
-    sign: float
 
     def __call__(self, outputs: Any) -> Any:
-        return self.sign * self.law.ratio(*self.observed(outputs))
+        return self.law.ratio(*self.observed(outputs))
 
 
 def chosen_by_exponential(epsilon: float, n_candidates: int, held_out: float) -> float:

@@ -15,8 +15,9 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from benchmarks import audit_cases
+from benchmarks import audit_cases, audit_powerful
 from benchmarks.audit_cases import Case
 from skdp.audit import EpsilonAudit, audit_epsilon, audit_release
 
@@ -26,20 +27,22 @@ RELEASES = 4000
 PARTS = {
     "tight": audit_cases.tight,
     "released_once": partial(audit_cases.released_once, 150),
-    "tilted": partial(audit_cases.tilted, 150),
+    "tilted": partial(audit_cases.tilted, 4000),
     "stable": partial(audit_cases.stable, 100),
     "private_sgd": partial(audit_cases.private_sgd, 600),
     "networks": partial(audit_cases.networks, 400),
     "others": partial(audit_cases.others, 300),
     "transformers": partial(audit_cases.transformers, 400),
-    "embeddings": partial(audit_cases.embeddings, 400),
-    "searches": partial(audit_cases.searches, 40),
+    "descents": partial(audit_powerful.descents, 400),
+    "embeddings": partial(audit_powerful.embeddings, 400),
+    "searches": partial(audit_powerful.searches, 150),
     "bolt_on": audit_cases.bolt_on,
     "diffprivlib": audit_cases.diffprivlib,
 }
 COLUMNS = (
     "library", "estimator", "pair", "distance", "claimed_epsilon", "delta", "epsilon",
-    "gaussian_epsilon", "accuses", "n", "of", "event", "seconds",
+    "gaussian_epsilon", "accuses", "n", "of", "event", "seconds", "theory", "noise_share",
+    "control_epsilon", "control_accused",
 )  # fmt: skip
 
 
@@ -60,17 +63,33 @@ def audited(case: Case) -> tuple[EpsilonAudit, str]:
             pass
         else:
             return found, "releases"
-    found = audit_epsilon(
-        case.estimator,
+    return _by_fits(case, case.estimator, case.n_fits, case.pair.event), "fits"
+
+
+def _by_fits(case: Case, estimator: Any, n_fits: int, event: Any) -> EpsilonAudit:
+    """Audit an estimator on the pair of a case, against the claim of the case."""
+    return audit_epsilon(
+        estimator,
         case.pair.data,
         case.pair.neighbour,
-        n_fits=case.n_fits,
-        event=case.pair.event,
+        n_fits=n_fits,
+        event=event,
         release=case.pair.release,
+        epsilon=getattr(case.estimator, "epsilon", None),
+        delta=getattr(case.estimator, "delta", None),
         distance=case.pair.distance,
         random_state=0,
     )
-    return found, "fits"
+
+
+def controlled(case: Case) -> tuple[str, ...]:
+    """Return what theory says, and what an audit says where noise is missing."""
+    theory = "" if case.theory is None else f"{case.theory:.4f}"
+    if case.control is None:
+        return (theory, "", "", "")
+    event = case.control_event or case.pair.event
+    found = _by_fits(case, case.control, case.control_fits, event)
+    return theory, f"{case.noise_share:g}", f"{found.epsilon:.4f}", str(found.accuses)
 
 
 def measure(part: str, *, resume: bool, fits: int | None) -> None:
@@ -86,14 +105,14 @@ def measure(part: str, *, resume: bool, fits: int | None) -> None:
             case = replace(case, n_fits=fits or case.n_fits)
             start = time.process_time()
             found, of = audited(case)
-            gaussian = found.gaussian_epsilon
+            gaussian, seconds = found.gaussian_epsilon, time.process_time() - start
             writer.writerow(
                 [
                     case.library, case.name, case.pair.name, case.pair.distance,
                     f"{found.claim.epsilon:.6g}", f"{found.claim.delta:.3g}",
                     f"{found.epsilon:.4f}", "" if gaussian is None else f"{gaussian:.4f}",
                     found.accuses, found.n_fits, of, found.event.name,
-                    f"{time.process_time() - start:.1f}",
+                    f"{seconds:.1f}", *controlled(case),
                 ]
             )  # fmt: skip
             file.flush()

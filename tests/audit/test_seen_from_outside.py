@@ -171,7 +171,7 @@ class TestWorstCases:
     def test_a_class_without_tags_is_fitted_on_two_labels(self):
         found = audit_worst_cases(Plain(), n_fits=20, controls=False, epsilon=5.0, random_state=0)
         assert not found.accuses
-        assert len(found.audits) == 7
+        assert len(found.audits) == 8
 
     def test_the_relation_can_be_said(self):
         given = {"n_fits": 20, "controls": False, "relation": "add-or-remove-one"}
