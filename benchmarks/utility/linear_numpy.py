@@ -49,7 +49,7 @@ class DPSGD:
         n_outputs = n_classes if n_classes > 2 else 1
         weights = np.zeros((X.shape[1] + 1, n_outputs))
         total, kept = np.zeros_like(weights), 0
-        rows = sparse.hstack([X, np.ones((n, 1))]).tocsr() if sparse.issparse(X) else _with_ones(X)
+        rows = _with_ones(X)
         norms = np.sqrt(1 + np.asarray((X.multiply(X) if sparse.issparse(X) else X**2).sum(axis=1)))
         norms = norms.ravel()
         for step in range(steps):
@@ -134,13 +134,10 @@ class AMP:
 
     def fit(self, X, y, n_classes, epsilon, delta, seed) -> Fitted:
         rng = np.random.default_rng(seed)
-        ones = np.ones((X.shape[0], 1))
-        rows = sparse.hstack([X, ones]).tocsr() if sparse.issparse(X) else np.hstack([X, ones])
+        rows = _with_ones(X) / np.sqrt(2)
         targets = [y] if n_classes == 2 else [(y == k).astype(int) for k in range(n_classes)]
         columns = [
-            self._one(
-                rows / np.sqrt(2), 2 * t - 1, epsilon / len(targets), delta / len(targets), rng
-            )
+            self._one(rows, 2 * t - 1, epsilon / len(targets), delta / len(targets), rng)
             for t in targets
         ]
         return Fitted(np.column_stack(columns) / np.sqrt(2), 1.0)
@@ -212,5 +209,6 @@ def _codes(y, n_classes):
     return np.eye(n_classes)[y] - 1 / n_classes, np.sqrt(1 - 1 / n_classes)
 
 
-def _with_ones(X: np.ndarray) -> np.ndarray:
-    return np.hstack([X, np.ones((len(X), 1))])
+def _with_ones(X: Any) -> Any:
+    ones = np.ones((X.shape[0], 1))
+    return sparse.hstack([X, ones]).tocsr() if sparse.issparse(X) else np.hstack([X, ones])

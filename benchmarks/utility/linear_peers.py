@@ -4,7 +4,7 @@ Reads what `benchmarks.utility.linear --export FOLDER` wrote and imports nothing
 
 Usage: OTHER/bin/python benchmarks/utility/linear_peers.py {diffprivlib,interpret,opacus}
        FOLDER [--seeds 5] [--first 0] [--only NAMES] [--method NAME] [--setting START]
-       [--output FILE]
+       [--epsilons 3,10] [--output FILE]
 """
 
 import argparse
@@ -208,6 +208,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--method", default="", help="this one alone")
     parser.add_argument("--setting", default="", help="settings that begin with this alone")
+    parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
     fits = PEERS[given.peer]
@@ -226,7 +227,7 @@ def main():
         for name, setting, fit in fits(n_classes, largest):
             if given.method not in ("", name) or not setting.startswith(given.setting):
                 continue
-            for epsilon in EPSILONS:
+            for epsilon in map(float, given.epsilons.split(",")):
                 for seed, train, test in splits:
                     delta = len(train) ** -1.1 if n_classes else 1e-5
                     model = fit(X[train], y[train], epsilon, delta, seed)

@@ -36,7 +36,7 @@ DENSE = {
     "share 0.03": (0.03, 1.0, 1.0, True), "travel x 0.5": (0.1, 0.5, 1.0, True),
     "travel x 2": (0.1, 2.0, 1.0, True), "clip x 0.5": (0.1, 1.0, 0.5, True),
 }  # fmt: skip
-SPARSE = {"no share": (0.1, 1.0, 1.0, False), "no share, travel x 1.5": (0.1, 1.5, 1.0, False)}
+SPARSE = {"no share": (0.1, 1.0, 1.0, False), "no share and travel x 1.5": (0.1, 1.5, 1.0, False)}
 UNEVEN, FEW = " 15 %", 0.15
 #: Splits and epsilons.
 SETS = {

@@ -225,7 +225,8 @@ def draw(found: Comparison) -> None:
             if None in means:
                 continue
             color, width = ("black", 2) if name == DEFAULT else (f"C{place}", 1)
-            panel.plot(EPSILONS, means, marker=".", label=name, color=color, linewidth=width)
+            line = "-" if place < 10 else "-."
+            panel.plot(EPSILONS, means, line, marker=".", label=name, color=color, linewidth=width)
         panel.axhline(found.mean(data, 0.0, CEILING), color="gray", linestyle="--", linewidth=1)
         panel.axhline(found.mean(data, 0.0, CONSTANT), color="gray", linestyle=":", linewidth=1)
         panel.set_xscale("log")
@@ -239,7 +240,7 @@ def draw(found: Comparison) -> None:
             if label not in labels:
                 handles, labels = [*handles, handle], [*labels, label]
     figure.legend(handles, labels, loc="lower center", ncol=4, fontsize=8)
-    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    figure.tight_layout(rect=(0, 0.06, 1, 1))
     FIGURE.parent.mkdir(exist_ok=True)
     figure.savefig(FIGURE, dpi=100)
 
