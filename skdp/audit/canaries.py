@@ -37,7 +37,8 @@ def worst_case_neighbours(
         One that reads documents, by its tags, gets documents of words of its `vocabulary`, or of
         its `candidates`, of which two are nobody else's.
     relation : Neighbours or str, default=None
-        What neighbours are; None reads it, and takes replace-one where nothing is said.
+        What neighbours are; None reads it, and takes replace-one where nothing is said. For
+        estimators that read documents somebody must say it.
     n_rows : int, default=10
         Rows of the larger data set; at least 4. Estimators that descend in many steps show most
         with a few dozen.

@@ -74,17 +74,24 @@ class Facts:
         return X, np.asarray(y)
 
 
-def relation_of(estimator: Any, data: Any) -> Neighbours:
-    """Return the neighbouring relation: a parameter's, a fitted statement's, or replace-one.
+def relation_of(
+    estimator: Any, data: Any, otherwise: Neighbours | None = Neighbours.REPLACE_ONE
+) -> Neighbours:
+    """Return the neighbouring relation: a parameter's, a fitted statement's, or `otherwise`.
 
-    `data` are fitted once if no parameter says it.
+    `data` are fitted once if no parameter says it. None raises where they cannot be.
     """
     given = reader(estimator)("neighbours")
     if given is None:
         try:
             given = call_fit(fresh(estimator), data).privacy_.neighbours
-        except Exception:  # of another library, or not made for such data: most mean this relation
-            given = Neighbours.REPLACE_ONE
+        except Exception as error:  # of another library, or not made for such data
+            if otherwise is None:
+                raise ValueError(
+                    f"{type(estimator).__name__} could not be fitted to canaries, which would have "
+                    "said for which neighbours it is private: pass the relation."
+                ) from error
+            given = otherwise
     return Neighbours(given)
 
 

@@ -98,6 +98,7 @@ def _with_one_number(X: Any, number: int) -> Iterator[Any]:
 
 def _with_one_document(X: Any, number: int) -> Iterator[list[Any]]:
     """The smallest sets of two words or more, of which no two are the same."""
+    X = list(X)
     words = sorted({word for text in X for word in (text.split() if _is_text(text) else text)})
     chosen = (some for size in range(2, len(words) + 1) for some in combinations(words, size))
     documents = list(islice(chosen, number))

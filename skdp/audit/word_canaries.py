@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from skdp.audit.facts import reader, relation_of
 from skdp.audit.fits import call_fit, fresh
@@ -26,6 +27,8 @@ _MOVED = 1e-4
 #: The more examples a document has, the longer its gradient, up to the norm it is clipped to.
 _TIMES = 6
 _LETTERS = 8
+#: Documents of the fit that says for which neighbours it is private.
+_MOST = 10_000
 
 
 def reads_documents(estimator: Any) -> bool:
@@ -39,9 +42,7 @@ def reads_documents(estimator: Any) -> bool:
 
 def are_documents(X: Any) -> bool:
     """Whether X is a sequence of texts, or of lists of words."""
-    if isinstance(X, str | bytes) or not isinstance(X, Sequence | np.ndarray):
-        return False
-    if isinstance(X, np.ndarray) and X.ndim != 1:
+    if isinstance(X, str | bytes) or not (isinstance(X, Sequence) or getattr(X, "ndim", 0) == 1):
         return False
     return len(X) > 0 and all(map(_is_document, X)) and any(len(document) for document in X)
 
@@ -60,10 +61,10 @@ def of_documents(estimator: Any, relation: Any, n_rows: int) -> Iterator[Neighbo
     """
     own, other, shared = _words(estimator)
     if relation is None:
-        relation = relation_of(estimator, ([_text(shared)] * n_rows,))
+        relation = _relation(estimator, _text(shared), n_rows)
     changed = _changed(Neighbours(relation), reader(estimator)("unit") == "example", own, other)
     release = _release(estimator, own, other if changed.replaced else ())
-    others = {"": _text(shared), ", alone": ""} if shared != own else {"": _text(shared)}
+    others = {"": _text(shared), ", alone": []} if shared != own else {"": _text(shared)}
     for among, text in others.items():
         rest = [text] * (n_rows - 1)
         yield NeighbouringPair(
@@ -76,10 +77,16 @@ def of_documents(estimator: Any, relation: Any, n_rows: int) -> Iterator[Neighbo
         )
 
 
+def _relation(estimator: Any, document: list[str], n_rows: int) -> Neighbours:
+    size = reader(estimator)("batch_size")
+    n_documents = max(n_rows, min(size, _MOST)) if isinstance(size, int) else n_rows
+    return relation_of(estimator, ([document] * n_documents,), otherwise=None)
+
+
 class _Changed(NamedTuple):
     name: str
-    first: list[str]
-    second: list[str]
+    first: list[list[str]]
+    second: list[list[str]]
     distance: int = 1
     replaced: bool = False
 
@@ -90,17 +97,18 @@ def _changed(relation: Neighbours, by_example: bool, own: Words, other: Words) -
         if not other:
             raise ValueError("unit='example' needs a vocabulary of three words for a canary.")
         distance = 2 if relation is Neighbours.REPLACE_ONE else 4
-        two, instead = ([" ".join(words)] for words in (own, other))
+        two, instead = ([list(words)] for words in (own, other))
         return _Changed("two examples replaced", two, instead, distance, replaced=True)
     if relation is Neighbours.ADD_OR_REMOVE_ONE:
         return _Changed("document removed", canary, [])
     if relation is Neighbours.ZERO_OUT or not other:
-        return _Changed("document emptied", canary, [""])
+        return _Changed("document emptied", canary, [[]])
     return _Changed("document replaced", canary, [_text(other)], replaced=True)
 
 
-def _text(words: Words) -> str:
-    return " ".join(words * _TIMES)
+def _text(words: Words) -> list[str]:
+    """Return a document as words: what is made of a text, the estimator decides."""
+    return list(words * _TIMES)
 
 
 def _words(estimator: Any) -> tuple[Words, Words, Words]:
@@ -108,7 +116,9 @@ def _words(estimator: Any) -> tuple[Words, Words, Words]:
 
     Of word vectors the rarest, which are no negative samples of others.
     """
-    known = _known(estimator)
+    stopped = getattr(estimator, "stop_words", None) or ()
+    stopped = ENGLISH_STOP_WORDS if stopped == "english" else set(stopped)
+    known = tuple(word for word in _known(estimator) if word not in stopped)
     if hasattr(estimator, "max_contributions") and not hasattr(estimator, "init_scale"):
         own = (known or _spelled(estimator))[: estimator.max_contributions]
         return own, (), own
@@ -192,7 +202,7 @@ class VectorsMoved:
         if model.random_state is None:
             return np.asarray(model.vectors_, dtype=float).ravel()
         still = fresh(model, model.random_state).set_params(learning_rate=_STILL)
-        documents = [" ".join(self.words)] * max(2, math.ceil(model.batch_size_))
+        documents = [list(self.words)] * max(2, math.ceil(model.batch_size_))
         start = call_fit(still, (documents,)).vectors_
         moved = (model.vectors_ - start) / model.learning_rate_
         along = self.direction(start, model)

@@ -1,6 +1,7 @@
 """Audits of what learns from documents: canary words, and noise that is used twice."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skdp._random import RandomSource
@@ -55,8 +56,9 @@ def cbow(kind):
 class TestNoiseThatIsUsedTwice:
     @pytest.mark.parametrize("model", [cbow(PrivateCBOW), vocabulary(epsilon=1.0, delta=1e-6)])
     def test_ours_is_not(self, model):
-        found = audit_randomness(model, (DOCUMENTS,), n_fits=2)
-        assert found.repeated == found.unclear == ()
+        for documents in (DOCUMENTS, pd.Series(DOCUMENTS)):
+            found = audit_randomness(model, (documents,), n_fits=2)
+            assert found.repeated == found.unclear == ()
 
     @pytest.mark.parametrize("as_lists", [False, True])
     @pytest.mark.parametrize(
@@ -125,9 +127,32 @@ class TestCanaries:
     def test_as_few_words_as_there_may_be_are_enough_but_for_examples(self):
         two = {"vocabulary": WORDS[:2]}
         pairs = worst_case_neighbours(still(sampling="fixed_size", batch_size=2, **two))
-        assert pairs[0].neighbour[0][0] == ""
+        assert pairs[0].neighbour[0][0] == []
         with pytest.raises(ValueError, match="three words"):
             worst_case_neighbours(still(unit="example", **two))
+
+    @pytest.mark.parametrize(
+        "words", [["i", "a", "cat", "dog", "fox"], ["Ant", "two words", "cat", "dog", "elk"]]
+    )
+    def test_words_that_no_text_is_cut_into_count_all_the_same(self, words):
+        """The number of examples is public: neighbours must have as many."""
+        model = still(vocabulary=words, unit="example")
+        for pair in worst_case_neighbours(model):
+            counts = [model.fit(side[0]).batch_size_ for side in (pair.data, pair.neighbour)]
+            assert counts[0] == counts[1] > 0
+
+    def test_stop_words_are_no_canaries(self):
+        model = vocabulary(stop_words=WORDS[:2])
+        (first,), _ = worst_case_neighbours(model)[0].data, None
+        assert set(first[0]) == set(WORDS[2:])
+
+    def test_the_relation_is_asked_for_where_no_fit_says_it(self):
+        assert [p.distance for p in worst_case_neighbours(still(sampling="poisson", batch_size=50))]
+        unable = still(vocabulary=WORDS[:2])
+        with pytest.raises(ValueError, match="pass the relation"):
+            worst_case_neighbours(unable.set_params(epsilon=-1.0))
+        pairs = worst_case_neighbours(unable, relation="zero-out")
+        assert {pair.name for pair in pairs} == {"document emptied"}
 
     def test_without_a_seed_the_vectors_are_seen(self):
         model = still().fit(DOCUMENTS)
