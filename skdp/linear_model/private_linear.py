@@ -96,8 +96,9 @@ class PrivateLinearClassifier(ScoreClassifierMixin, PrivateLinearModel):
 
     *Sparse rows.* CSR rows of more than 512 columns stay sparse and are not centred; of more than
     65,536 columns they are left to :class:`SparseDPSGDClassifier`, whose steps cost what the
-    non-zeros of a batch cost. In between, the shares p and 1 - p of two classes are released with
-    the squared norms, and steps are (4 p (1 - p))^(-1/2) times as long, at most twice.
+    non-zeros of a batch cost. Where sparse rows are descended on, the shares p and 1 - p of two
+    classes are released with the squared norms, and steps are (4 p (1 - p))^(-1/2) times as long,
+    at most twice, and not longer than curvature allows.
 
     *Cost.* About 100 passes over the rows, fewer where they are so many that records are sampled.
 

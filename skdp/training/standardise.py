@@ -159,7 +159,8 @@ class Preparation:
     def theorem(self) -> str:
         """What the cost rests on."""
         labels = ", of labels and of their squares" if self.statistics.has_labels else ""
-        first = f"Gaussian noise on the sums of clipped rows and of their squared norms{labels}"
+        rows = "clipped rows and of their" if self.statistics.n_features else "clipped rows'"
+        first = f"Gaussian noise on the sums of {rows} squared norms{labels}"
         if self.moment is None:
             return first
         products = "" if self.codes is None else ", and on their products with coded labels"
