@@ -2,7 +2,7 @@
 
 Deltas are 0.1 where there is one: noise comes from the same formulas as for a small delta, and few
 fits show what there is. In the control of a case the noise is a half of what is claimed, or a
-quarter or a sixth, and it must be found out.
+quarter or a sixth. An audit that does not find it out has too little power, which the page says.
 """
 
 import math
