@@ -415,8 +415,9 @@ class TestUnevenClasses:
         prior = model.privacy_.event.events[0]
         mu = gaussian_mu(3.0, 1e-5)
         assert prior.sensitivity / prior.noise_std == pytest.approx(mu * math.sqrt(0.15), rel=1e-6)
-        assert prior.sensitivity == pytest.approx(math.sqrt(2 * 0.7**2 + 0.5**2), rel=1e-3)
-        assert "sums of clipped rows' squared norms, of labels and" in model.privacy_.theorem
+        assert prior.sensitivity == pytest.approx(math.sqrt(2 * 0.7**2), rel=1e-3)
+        assert "sums of clipped rows' squared norms and of labels" in model.privacy_.theorem
+        assert "labels and of" not in model.privacy_.theorem
         assert 2.97 < model.privacy_.epsilon_at(1e-5) <= 3.0
 
     def test_neither_three_classes_nor_dense_rows_have_it(self):

@@ -84,7 +84,7 @@ class Components:
             n_features,
             row_norm,
             neighbours,
-            has_labels=False,
+            label_moments=0,
             is_sparse=False,
             statistics_mu=mu * math.sqrt(_STATISTICS_SHARE),
             moment_mu=mu * math.sqrt(_MOMENT_SHARE),

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Self, final
+from typing import Any, Literal, NamedTuple, Self, final
 
 import numpy as np
 
@@ -105,8 +105,15 @@ class DescentFacts:
         return self.is_sparse and not self.has_labels and self.n_outputs == 1
 
     @property
+    def label_moments(self) -> Literal[0, 1, 2]:
+        """How many sums of powers of labels are released: means of classes need no squares."""
+        if self.has_labels:
+            return 2
+        return 1 if self.balances else 0
+
+    @property
     def statistics_mu(self) -> float:
-        share = _STATISTICS_SHARE + (_LABELS_SHARE if self.has_labels or self.balances else 0.0)
+        share = _STATISTICS_SHARE + (_LABELS_SHARE if self.label_moments else 0.0)
         return self._whole_mu * math.sqrt(share)
 
     @property
@@ -195,7 +202,7 @@ class DescentRun(TrainingRun):
             facts.n_features,
             row_norm,
             facts.neighbours,
-            has_labels=facts.has_labels or facts.balances,
+            label_moments=facts.label_moments,
             is_sparse=facts.is_sparse,
             statistics_mu=facts.statistics_mu,
             moment_mu=facts.moment_mu,

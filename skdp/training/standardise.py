@@ -7,7 +7,7 @@ where noise is small enough, the second moment of what remains. All else here is
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import TYPE_CHECKING, Any, Literal, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -127,14 +127,14 @@ class Preparation:
         row_norm: float,
         neighbours: Neighbours,
         *,
-        has_labels: bool,
+        label_moments: Literal[0, 1, 2],
         is_sparse: bool,
         statistics_mu: float,
         moment_mu: float,
         codes: LabelCodes | None = None,
     ) -> Self:
         """Return the plan with these mu; a `moment_mu` of 0 leaves the second release out."""
-        statistics = RowStatistics(0 if is_sparse else n_features, has_labels, neighbours)
+        statistics = RowStatistics(0 if is_sparse else n_features, label_moments, neighbours)
         noise = GridGaussianMechanism.of_mu(statistics.sensitivity, statistics.size, statistics_mu)
         if not moment_mu:
             return cls(statistics, noise, None, None, n_records, row_norm)
@@ -158,7 +158,8 @@ class Preparation:
     @property
     def theorem(self) -> str:
         """What the cost rests on."""
-        labels = ", of labels and of their squares" if self.statistics.has_labels else ""
+        told = ("", " and of labels", ", of labels and of their squares")
+        labels = told[self.statistics.label_moments]
         rows = "clipped rows and of their" if self.statistics.n_features else "clipped rows'"
         first = f"Gaussian noise on the sums of {rows} squared norms{labels}"
         if self.moment is None:
@@ -255,6 +256,8 @@ class Preparation:
         mean = float(found.labels[0]) / self.n_records
         std = self._std / LABELS_WEIGHT
         kept = max(0.0, 1 - std**2 / max(mean**2, 1e-300))
+        if not len(found.squared_labels):
+            return Label(kept * mean, 1.0)
         variance = float(found.squared_labels[0]) / self.n_records - kept**2 * mean**2
         least = max(_SMALLEST_LABEL_VARIANCE, self._std / SQUARES_WEIGHT)
         return Label(kept * mean, math.sqrt(min(max(variance, least), 1.0)))

@@ -138,17 +138,17 @@ def farthest(statistics, tries=4000, seed=0):
     )
 
 
-@pytest.mark.parametrize("has_labels", [False, True])
+@pytest.mark.parametrize(("n_features", "label_moments"), [(2, 0), (2, 1), (2, 2), (0, 1)])
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_the_bound_of_the_statistics_holds_and_is_attained(relation, has_labels):
-    statistics = RowStatistics(2, has_labels, Neighbours(relation))
+def test_the_bound_of_the_statistics_holds_and_is_attained(relation, n_features, label_moments):
+    statistics = RowStatistics(n_features, label_moments, Neighbours(relation))
     share = farthest(statistics) / statistics.sensitivity.value
     assert 0.99 < share <= 1
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_the_bound_without_sums_of_rows_holds_and_is_attained(relation):
-    statistics = RowStatistics(0, False, Neighbours(relation))
+    statistics = RowStatistics(0, 0, Neighbours(relation))
     rows = np.array([[1.0, 0.0], [0.0, 0.0]])
     one, none = (statistics.vector([(row[None], None)]) for row in rows)
     assert 0.999 < abs(one - none).item() / statistics.sensitivity.value <= 1
@@ -171,7 +171,7 @@ def test_the_bound_of_moments_without_labels_holds_and_is_attained(relation):
 def test_sums_are_those_of_whole_numbers_in_any_order():
     rng = np.random.default_rng(1)
     rows, labels = corners(rng, 3000, 4), rng.uniform(-1, 1, size=3000)
-    statistics = RowStatistics(4, True, Neighbours.ZERO_OUT)
+    statistics = RowStatistics(4, 2, Neighbours.ZERO_OUT)
     cut = np.trunc(rows * 2**20) / 2**20, np.trunc(labels * 2**20) / 2**20
     found = statistics.read(
         statistics.vector([(rows[i : i + 700], labels[i : i + 700]) for i in range(0, 3000, 700)])
