@@ -18,7 +18,7 @@ import numpy as np
 EPSILONS = (0.1, 0.5, 1.0, 3.0, 10.0)
 #: Learning rates and clipping norms of what Opacus trains.
 OPACUS_LINEAR = ((2.0, 0.3), (2.0, 1.0), (8.0, 0.3), (8.0, 1.0), (32.0, 0.3), (32.0, 1.0))
-OPACUS_NETWORK = ((0.5, 1.0), (2.0, 1.0), (8.0, 1.0), (32.0, 0.3))
+OPACUS_NETWORK = ((0.5, 1.0), (2.0, 1.0), (8.0, 0.3), (8.0, 1.0), (32.0, 0.3))
 #: Learning rates and bins of DP-EBM beside its defaults (0.01 and 32, with 300 rounds).
 BOOSTED = ((0.2, 32), (0.5, 32), (1.0, 32), (0.2, 8), (0.5, 16))
 

@@ -2,12 +2,19 @@
 
 from skdp.exceptions import UnsupportedEventError
 from skdp.training import (
+    SGD,
+    Adam,
     ConstantNoise,
+    ExponentialSelector,
     FixedSizeWithoutReplacement,
     FullBatch,
+    GaussianSelector,
+    NoisyMaxSelector,
     PoissonSampler,
     Sampler,
     ShuffledBatches,
+    SparseVectorSelector,
+    SurvivorSelector,
     TrainingPlan,
 )
 from skdp.training.grouped_sampling import SampledGroups
@@ -17,6 +24,14 @@ SAMPLERS = {
     "shuffled": ShuffledBatches,
     "fixed_size": FixedSizeWithoutReplacement,
     "full": lambda batch_size, n_records: FullBatch(n_records),
+}
+OPTIMIZERS = {"sgd": SGD, "adam": Adam}
+SELECTORS = {
+    "gaussian": GaussianSelector,
+    "exponential": ExponentialSelector,
+    "noisy_max": NoisyMaxSelector,
+    "sparse_vector": SparseVectorSelector,
+    "adafest": SurvivorSelector,
 }
 UNAMPLIFIED = ("shuffled", "full")
 

@@ -7,12 +7,13 @@ import numpy as np
 from skdp._admission import HasMethods, Interval, StrOptions, check_is_fitted, fit_context
 from skdp._estimator import PrivateEstimator
 from skdp._random import NumpyGenerator
+from skdp._sgd.settings import OPTIMIZERS, SELECTORS
 from skdp.embedding.documents import token_lists
 from skdp.embedding.encoding import encoded
 from skdp.embedding.loss import mean_loss
 from skdp.embedding.negatives import NegativeLaw
 from skdp.embedding.records import CbowRecords
-from skdp.embedding.settings import OPTIMIZERS, SELECTIONS, SELECTORS, cbow_run
+from skdp.embedding.settings import SELECTIONS, cbow_run
 from skdp.embedding.units import UNITS
 from skdp.embedding.vectors import WordVectorsMixin
 from skdp.embedding.words import Vocabulary

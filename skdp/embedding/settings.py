@@ -4,31 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skdp._sgd.settings import calibrated_plan, refuse_idle_batch_size, sampler_and_facts
+from skdp._sgd.settings import (
+    OPTIMIZERS,
+    SELECTORS,
+    calibrated_plan,
+    refuse_idle_batch_size,
+    sampler_and_facts,
+)
 from skdp.embedding.row_selection import WholeRows
 from skdp.embedding.run import CbowRun
 from skdp.embedding.units import UNITS
-from skdp.training import (
-    SGD,
-    Adam,
-    AllCoordinates,
-    CoordinateSelector,
-    ExponentialSelector,
-    GaussianSelector,
-    NoisyMaxSelector,
-    SparseVectorSelector,
-    SurvivorSelector,
-)
+from skdp.training import AllCoordinates, CoordinateSelector, GaussianSelector
 from skdp.training.automatic import run_mu
 
-OPTIMIZERS = {"sgd": SGD, "adam": Adam}
-SELECTORS = {
-    "gaussian": GaussianSelector,
-    "exponential": ExponentialSelector,
-    "noisy_max": NoisyMaxSelector,
-    "sparse_vector": SparseVectorSelector,
-    "adafest": SurvivorSelector,
-}
 SELECTIONS = ("coordinates", "rows")
 #: Share of a step's budget that pays for the selection.
 _SHARE = 0.5

@@ -10,7 +10,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from skdp._admission import Interval, StrOptions, admit_new_rows, check_is_fitted
 from skdp._scores import LARGEST_SCORE
 from skdp._sgd.model import PrivateSGD
-from skdp.linear_model.dpsgd_settings import OPTIMIZERS, SELECTORS, linear_run
+from skdp._sgd.settings import OPTIMIZERS
+from skdp.linear_model.dpsgd_settings import SELECTORS, linear_run
 from skdp.linear_model.support import ReleasedSupportMixin
 from skdp.records import canonical_rows
 from skdp.training import CoordinateSelector

@@ -1,14 +1,14 @@
 """From the parameters of a DP-SGD estimator to the objects that run: the border of strings."""
 
 from skdp._sgd.settings import (
+    OPTIMIZERS,
     UNAMPLIFIED,
     calibrated_plan,
     refuse_idle_batch_size,
     sampler_and_facts,
 )
+from skdp._sgd.settings import SELECTORS as COMMON_SELECTORS
 from skdp.training import (
-    SGD,
-    Adam,
     AllCoordinates,
     CoordinateSelector,
     ExponentialSelector,
@@ -16,20 +16,11 @@ from skdp.training import (
     NoisyMaxSelector,
     PermuteAndFlipSelector,
     SparseVectorSelector,
-    SurvivorSelector,
 )
 from skdp.training.automatic import PublicFacts
 from skdp.training.linear_run import LinearRun
 
-OPTIMIZERS = {"sgd": SGD, "adam": Adam}
-SELECTORS = {
-    "gaussian": GaussianSelector,
-    "exponential": ExponentialSelector,
-    "noisy_max": NoisyMaxSelector,
-    "permute_and_flip": PermuteAndFlipSelector,
-    "sparse_vector": SparseVectorSelector,
-    "adafest": SurvivorSelector,
-}
+SELECTORS = {**COMMON_SELECTORS, "permute_and_flip": PermuteAndFlipSelector}
 NOISE_GROWS = (
     ExponentialSelector,
     NoisyMaxSelector,
