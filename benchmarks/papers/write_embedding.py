@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "papers" / "zhang_embedding.csv"
+SHARER = RESULTS.with_name("zhang_sharer.csv")
 SPEED = ROOT / "benchmarks" / "results" / "speed" / "cbow_epoch.txt"
 TARGET = ROOT / "docs" / "embeddings.md"
 PROSE = Path(__file__).with_name("embedding_page.md")
@@ -99,6 +100,18 @@ def accuracy_table() -> str:
     return "\n".join(lines)
 
 
+def exposure_table() -> str:
+    """Return mean exposures of planted phrases, for each number of copies."""
+    found: dict[str, list[str]] = {}
+    with SHARER.open(newline="") as stored:
+        for row in csv.DictReader(stored):
+            epsilon = _epsilon(row["epsilon"])
+            arm = row["method"] + (f", epsilon {epsilon}" if epsilon else "")
+            found.setdefault(arm, []).append(f"{float(row['mean_exposure']):.1f}")
+    lines = ["| | 1 copy | 10 copies | 100 copies |", "|---|---:|---:|---:|"]
+    return "\n".join(lines + [f"| {' | '.join([arm, *bits])} |" for arm, bits in found.items()])
+
+
 def _epsilon(text: str) -> str:
     return "" if text in ("", "inf") else f"{float(text):.3g}"
 
@@ -173,6 +186,7 @@ def main() -> None:
         **{name: "" if any(map(part.count, empty)) else part for name, part in readings().items()},
         **tables,
         "accuracy": accuracy_table(),
+        "remembered": exposure_table(),
         "speed": "\n".join(line for line in lines if not line.startswith("Requirement")).strip(),
     }
     for name, part in parts.items():
