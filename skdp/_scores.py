@@ -53,10 +53,14 @@ class ScoreClassifierMixin(ClassifierMixin):
         places = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[places]
 
+    def _log_odds(self, X):
+        """Scores times `probability_factor_`, of models that have one."""
+        return self.decision_function(X) * getattr(self, "probability_factor_", 1.0)
+
     @available_if(_has_probabilities)
     def predict_proba(self, X):
         """Return class probabilities, shape (n_samples, n_classes); for loss="log_loss"."""
-        scores = self.decision_function(X)
+        scores = self._log_odds(X)
         if scores.ndim > 1:
             return softmax(scores, copy=False)
         positive_class = expit(scores)
@@ -65,7 +69,7 @@ class ScoreClassifierMixin(ClassifierMixin):
     @available_if(_has_probabilities)
     def predict_log_proba(self, X):
         """Return log probabilities, shape (n_samples, n_classes); for loss="log_loss"."""
-        scores = self.decision_function(X)
+        scores = self._log_odds(X)
         if scores.ndim > 1:
             return log_softmax(scores, axis=1)
         return np.column_stack([log_expit(-scores), log_expit(scores)])

@@ -317,7 +317,10 @@ def test_nothing_of_the_fit_is_left_but_what_was_released():
     X, y = classes_of(600)
     model = PrivateLinearClassifier().fit(X, y)
     left = set(vars(model)) - set(model.get_params())
-    assert left == {"classes_", "choice_", "coef_", "intercept_", "privacy_", "n_features_in_"}
+    assert left == {
+        "classes_", "choice_", "coef_", "intercept_", "privacy_", "n_features_in_",
+        "probability_factor_",
+    }  # fmt: skip
 
 
 def test_a_seed_gives_the_same_model_and_warns():

@@ -89,6 +89,7 @@ class TestWhatComesOut:
         assert names == {
             "privacy_", "sensitivity_", "noise_scale_", "alpha_", "radius_", "n_steps_",
             "threshold_", "coef_", "intercept_", "classes_", "n_features_in_",
+            "probability_factor_",
         }  # fmt: skip
 
 

@@ -19,6 +19,8 @@ EPSILONS = (0.1, 0.5, 1.0, 3.0, 10.0)
 #: Learning rates and clipping norms of what Opacus trains.
 OPACUS_LINEAR = ((2.0, 0.3), (2.0, 1.0), (8.0, 0.3), (8.0, 1.0), (32.0, 0.3), (32.0, 1.0))
 OPACUS_NETWORK = ((0.5, 1.0), (2.0, 1.0), (8.0, 0.3), (8.0, 1.0), (32.0, 0.3))
+#: Of squared errors, of a line and a network.
+OPACUS_REGRESSION = ((0.02, 1.0), (0.1, 1.0), (0.5, 1.0))
 #: Learning rates and bins of DP-EBM beside its defaults (0.01 and 32, with 300 rounds).
 BOOSTED = ((0.2, 32), (0.5, 32), (1.0, 32), (0.2, 8), (0.5, 16))
 
@@ -102,10 +104,10 @@ def interpret_fits(n_classes, largest):
 
 
 def opacus_fits(n_classes, largest):
-    for rate, clip in OPACUS_LINEAR:
+    for rate, clip in OPACUS_LINEAR if n_classes else OPACUS_REGRESSION:
         fit = partial(opacus_fit, n_classes=n_classes, hidden=0, rate=rate, clip=clip)
         yield "Opacus linear", f"rate={rate:g} clip={clip:g}", fit
-    for rate, clip in OPACUS_NETWORK:
+    for rate, clip in OPACUS_NETWORK if n_classes else OPACUS_REGRESSION:
         fit = partial(opacus_fit, n_classes=n_classes, hidden=64, rate=rate, clip=clip)
         yield "Opacus network", f"rate={rate:g} clip={clip:g}", fit
 

@@ -1,4 +1,4 @@
-"""Write docs/choosing.md and its figure from benchmarks/results/utility; measures nothing.
+"""Write docs/choosing.md and its figures from benchmarks/results/utility; measures nothing.
 
 Usage: python -m benchmarks.utility.write_choosing
 """
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from benchmarks.utility import write_calibration
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "utility" / "linear.csv"
@@ -246,7 +248,7 @@ def draw(found: Comparison) -> None:
 
 
 def main() -> None:
-    """Write page and figure."""
+    """Write page and figures."""
     found = Comparison(RESULTS)
     told = counts(found)
     page = TEXT.read_text()
@@ -263,11 +265,13 @@ def main() -> None:
         "LEVEL": str(told["level"]),
         "TRAILING": str(told["behind"]),
         "SPEED": SPEED.read_text().strip() if SPEED.exists() else "not measured",
+        **write_calibration.parts(),
     }
     for name, text in parts.items():
         page = page.replace("{{" + name + "}}", text)
     TARGET.write_text(page)
     draw(found)
+    write_calibration.draw()
 
 
 if __name__ == "__main__":

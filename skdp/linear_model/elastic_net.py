@@ -11,18 +11,19 @@ from skdp._admission import (
     fit_context,
 )
 from skdp._groups import GROUP_CONSTRAINTS
-from skdp._scores import ScoreClassifierMixin
 from skdp.linear_model.class_weights import declared_class_weights
 from skdp.linear_model.output_perturbed import (
     OutputPerturbedLinearModel,
     weight_assumptions,
 )
+from skdp.linear_model.perturbations import PERTURBATIONS
+from skdp.linear_model.probabilities import NOISE_CONSTRAINTS, CorrectedProbabilitiesMixin
 from skdp.objectives import HuberHinge, Logistic, Multinomial, SquaredHinge
 
 BINARY_LOSSES = {"log_loss": Logistic, "huber_hinge": HuberHinge, "squared_hinge": SquaredHinge}
 
 
-class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearModel):
+class PrivateElasticNetClassifier(CorrectedProbabilitiesMixin, OutputPerturbedLinearModel):
     r"""Linear classifier with an elastic-net penalty, released once with noise.
 
     Minimises, over rows clipped to norm ``row_norm`` and the constant column ``intercept_scaling``,
@@ -78,6 +79,12 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
     threshold : None, "auto" or float, default=None
         Released feature weights smaller than this in absolute value are set to zero. "auto" is
         the smallest threshold that noise alone passes at most once in expectation.
+    probability_correction : {"noise"} or None, default=None
+        "noise": `predict_proba` and `predict_log_proba` multiply scores (`decision_function` and
+        `predict` do not change) by ``1 / sqrt(1 + pi v / 8)``, v the variance of the noise on the
+        score of a row of the largest norm, of a tilt's at most; for loss="log_loss". As a rule
+        it makes probabilities worse: the penalty has already made them less sure than they could
+        be (the page "Choosing a linear model" of the documentation).
     classes : array-like, default=None
         The public set of classes. None takes it from y and lists this among the assumptions.
     class_weight : dict or None, default=None
@@ -118,8 +125,9 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
     noise_scale_ : float
         Scale of the noise: standard deviation (Gaussian) or b (Laplace); of the tilt of the summed
         objective with perturbation="objective".
-    alpha_, threshold_ : float
-        The penalty and threshold that were used; functions of public facts.
+    alpha_, threshold_, probability_factor_ : float
+        The penalty, the threshold and the factor of scores in `predict_proba` that were used;
+        functions of public facts.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -186,6 +194,7 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
     _parameter_constraints = {  # noqa: RUF012
         **OutputPerturbedLinearModel._parameter_constraints,
         **GROUP_CONSTRAINTS,
+        **NOISE_CONSTRAINTS,
         "loss": [StrOptions(set(BINARY_LOSSES))],
         "classes": ["array-like", range, None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -207,6 +216,7 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
         perturbation="output",
         neighbours="replace-one",
         threshold=None,
+        probability_correction=None,
         classes=None,
         class_weight=None,
         max_sample_weight=1.0,
@@ -229,6 +239,7 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
         self.perturbation = perturbation
         self.neighbours = neighbours
         self.threshold = threshold
+        self.probability_correction = probability_correction
         self.classes = classes
         self.class_weight = class_weight
         self.max_sample_weight = max_sample_weight
@@ -262,6 +273,7 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
         slots = self._slots(groups, X.shape[0])
         classes, places = admit_labels(y, self.classes)
         loss = self._loss_for(len(classes))
+        self._refuse_idle_correction()
         class_weights = declared_class_weights(self.class_weight, classes)
         largest = 1.0 if class_weights is None else class_weights.max()
         weights = self._record_weights(sample_weight, X)
@@ -277,6 +289,8 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
             slots=slots,
         )
         self.classes_ = classes
+        deviation = PERTURBATIONS[self.perturbation].deviation(self._mechanism)
+        self.probability_factor_ = self._factor_for_noise(deviation)
         return self
 
     def _loss_for(self, n_classes):
@@ -296,6 +310,9 @@ class PrivateElasticNetClassifier(ScoreClassifierMixin, OutputPerturbedLinearMod
 
     def to_sklearn(self):
         """Return a plain fitted scikit-learn pipeline that predicts the same.
+
+        With a `probability_correction` its weights are `probability_factor_` times the released
+        ones, so that its probabilities are the same too.
 
         Returns
         -------

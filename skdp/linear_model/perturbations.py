@@ -38,6 +38,10 @@ class OutputPerturbation:
         """The theorem on what the noise must hide."""
         return BOUNDS[model.bound].theorem
 
+    def deviation(self, mechanism):
+        """Standard deviation of the noise on a weight."""
+        return mechanism.standard_deviation
+
 
 @final
 class ObjectivePerturbation:
@@ -74,6 +78,10 @@ class ObjectivePerturbation:
             "times a Jacobian (Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and Thakurta "
             "2012, Theorem 1 for the convex penalty)"
         )
+
+    def deviation(self, mechanism):
+        """Standard deviation of the noise on a weight, at most: where the loss has no curvature."""
+        return mechanism.standard_deviation / mechanism.curvature
 
 
 PERTURBATIONS = {"output": OutputPerturbation(), "objective": ObjectivePerturbation()}

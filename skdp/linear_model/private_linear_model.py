@@ -22,7 +22,9 @@ from skdp.privacy import Neighbours, PrivacyStatement
 from skdp.privacy.statement import noise_source
 from skdp.records import canonical_rows
 from skdp.training.automatic import PublicFacts
-from skdp.training.descent import DescentFacts, DescentRun
+from skdp.training.descent import DescentFacts, DescentRun, LinearModel
+from skdp.training.iterate_noise import NoisyWeights, iterate_deviation
+from skdp.training.optimizers import Descent
 from skdp.training.poisson_sampling import PoissonSampler
 from skdp.training.standardise import unit_rows
 
@@ -92,8 +94,8 @@ class PrivateLinearModel(ClippedRowsMixin, PrivateEstimator, metaclass=ABCMeta):
         """Return the model of sparse rows, in units of their bounds, for this sampler."""
 
     @abstractmethod
-    def _store(self, coef, intercept):
-        """Set `coef_` and `intercept_` from (n_features, n_outputs) and (n_outputs,)."""
+    def _store(self, model, facts):
+        """Set the attributes of a `LinearModel` that was fitted by what `facts` say."""
 
     def _fit_task(self, X, task, y):
         X = canonical_rows(X)
@@ -104,9 +106,9 @@ class PrivateLinearModel(ClippedRowsMixin, PrivateEstimator, metaclass=ABCMeta):
         if facts.descent.neighbours is not Neighbours.ADD_OR_REMOVE_ONE:
             self._warn_of_large_delta(X.shape[0], stacklevel=5)
         self._warn_of_baseline(choice, stacklevel=5)
-        coef, intercept = getattr(self, f"_by_{choice.mechanism}")(X, task, y, facts)
+        model = getattr(self, f"_by_{choice.mechanism}")(X, task, y, facts)
         self.choice_ = choice
-        self._store(coef, intercept)
+        self._store(model, facts)
 
     def _facts(self, X, task):
         relation, expected = Neighbours(self.neighbours), self.expected_samples
@@ -158,7 +160,7 @@ class PrivateLinearModel(ClippedRowsMixin, PrivateEstimator, metaclass=ABCMeta):
         rng = self._announced(task, facts, release.mechanism, theorem)
         known = task.places if task.labels is None else task.labels
         intercept = release.intercepts(known, rng)
-        return np.zeros((X.shape[1], len(intercept))), intercept
+        return LinearModel(np.zeros((X.shape[1], len(intercept))), intercept)
 
     def _by_sparse_dpsgd(self, X, task, y, facts):
         """Hand rows in units of their bound to the estimator that is made for sparse ones."""
@@ -167,7 +169,8 @@ class PrivateLinearModel(ClippedRowsMixin, PrivateEstimator, metaclass=ABCMeta):
         model.set_params(random_state=self.random_state)
         clipped = f"Each row is clipped to Euclidean norm {row_norm}, a declared bound."
         self._fit_inner(model, unit_rows(X, row_norm), y, facts, clipped)
-        return np.atleast_2d(model.coef_).T / row_norm, np.atleast_1d(model.intercept_)
+        coef, intercept = np.atleast_2d(model.coef_).T / row_norm, np.atleast_1d(model.intercept_)
+        return LinearModel(coef, intercept, _noisy(model))
 
     def _fit_inner(self, model, X, y, facts, *further):
         """Fit another estimator, and state and charge what it promises as this one's own."""
@@ -229,3 +232,17 @@ class PrivateLinearModel(ClippedRowsMixin, PrivateEstimator, metaclass=ABCMeta):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _noisy(model):
+    """Return how noisy the mean of SGD's iterates is, for rows of norm at most 1."""
+    n_steps = model.n_steps_
+    descent = Descent(
+        learning_rates=np.full(n_steps, model.learning_rate_),
+        divisor=model.batch_size_,
+        decay=0.0,
+        n_free=0,
+        average_from=n_steps // 2,
+    )
+    noise = model.noise_multiplier_ * model.max_grad_norm
+    return NoisyWeights(iterate_deviation(descent, noise), 1.0)

@@ -11,6 +11,7 @@ from skdp.linear_model.private_linear_model import LinearTask, PrivateLinearMode
 from skdp.linear_model.ridge import PrivateRidge
 from skdp.linear_model.sparse_dpsgd_regression import SparseDPSGDRegressor
 from skdp.objectives import Huber
+from skdp.training.descent import LinearModel
 
 #: Labels are in units of their noisy standard deviation.
 _THRESHOLD = 3.0
@@ -148,11 +149,11 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel):
         )
         bound = self._number("y_bound")
         self._fit_inner(model, X, bound * y, facts)
-        return model.coef_[:, None] / bound, np.atleast_1d(model.intercept_) / bound
+        return LinearModel(model.coef_[:, None] / bound, np.atleast_1d(model.intercept_) / bound)
 
-    def _store(self, coef, intercept):
+    def _store(self, model, facts):
         bound = self._number("y_bound")
-        self.coef_, self.intercept_ = bound * coef[:, 0], float(bound * intercept[0])
+        self.coef_, self.intercept_ = bound * model.coef[:, 0], float(bound * model.intercept[0])
 
     def predict(self, X):
         """Return predictions for rows clipped to `row_norm` as in `fit`, shape (n_samples,)."""

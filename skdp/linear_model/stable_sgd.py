@@ -10,10 +10,10 @@ from skdp._admission import (
     check_is_fitted,
     fit_context,
 )
-from skdp._scores import ScoreClassifierMixin
 from skdp._sgd.classes import assumed_classes
 from skdp.linear_model.class_weights import declared_class_weights
 from skdp.linear_model.output_perturbed import weight_assumptions
+from skdp.linear_model.probabilities import NOISE_CONSTRAINTS, CorrectedProbabilitiesMixin
 from skdp.linear_model.stable_sgd_model import StableSGDModel
 from skdp.objectives import HuberHinge, Logistic, Multinomial, SquaredHinge
 from skdp.objectives.piecewise_linear import Hinge
@@ -26,7 +26,7 @@ BINARY_LOSSES = {
 }
 
 
-class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
+class StableSGDClassifier(CorrectedProbabilitiesMixin, StableSGDModel):
     r"""Linear classifier trained by permutation SGD and released once with noise.
 
     From 0, over `n_epochs` passes in secret random order,
@@ -79,7 +79,7 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
     participation : Participation or None, default=None
         In which passes a row counts: None is all of them. ``SomePasses`` and ``ExampleDropout``
         of :mod:`skdp.stability` let rows sit out for less noise.
-    row_norm, fit_intercept, intercept_scaling, noise, threshold
+    row_norm, fit_intercept, intercept_scaling, noise, threshold, probability_correction
         As in :class:`PrivateElasticNetClassifier`.
     classes, class_weight, max_sample_weight, max_rows_per_group, n_groups
         As in :class:`PrivateElasticNetClassifier`. A group of m rows moves the outcome by m times
@@ -101,8 +101,9 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
         Bound on the change of all coefficients, rounding included.
     noise_scale_ : float
         Scale of the noise: standard deviation (Gaussian) or b (Laplace).
-    alpha_, radius_, threshold_ : float
-        Penalty, projection and threshold that were used; functions of public facts.
+    alpha_, radius_, threshold_, probability_factor_ : float
+        Penalty, projection, threshold and the factor of scores in `predict_proba` that were used;
+        functions of public facts.
     n_steps_ : int
         Number of steps.
     n_features_in_ : int
@@ -149,6 +150,7 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
 
     _parameter_constraints = {  # noqa: RUF012
         **StableSGDModel._parameter_constraints,
+        **NOISE_CONSTRAINTS,
         "loss": [StrOptions(set(BINARY_LOSSES))],
         "classes": ["array-like", range, None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -174,6 +176,7 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
         intercept_scaling=1.0,
         noise="auto",
         threshold=None,
+        probability_correction=None,
         classes=None,
         class_weight=None,
         max_sample_weight=1.0,
@@ -199,6 +202,7 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
         self.intercept_scaling = intercept_scaling
         self.noise = noise
         self.threshold = threshold
+        self.probability_correction = probability_correction
         self.classes = classes
         self.class_weight = class_weight
         self.max_sample_weight = max_sample_weight
@@ -231,6 +235,7 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
         slots = self._slots(groups, X.shape[0])
         classes, places = admit_labels(y, self.classes)
         loss = self._loss_for(len(classes))
+        self._refuse_idle_correction()
         class_weights = declared_class_weights(self.class_weight, classes)
         largest = 1.0 if class_weights is None else class_weights.max()
         weights = self._record_weights(sample_weight, X)
@@ -246,6 +251,7 @@ class StableSGDClassifier(ScoreClassifierMixin, StableSGDModel):
             slots=slots,
         )
         self.classes_ = classes
+        self.probability_factor_ = self._factor_for_noise(self._mechanism.standard_deviation)
         return self
 
     def _loss_for(self, n_classes):

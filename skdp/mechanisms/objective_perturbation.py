@@ -133,6 +133,11 @@ class ObjectivePerturbation(Mechanism[Array]):
 
     @property
     @abstractmethod
+    def standard_deviation(self) -> float:
+        """Standard deviation of one coordinate of the tilt."""
+
+    @property
+    @abstractmethod
     def expected_norm(self) -> float:
         """Expected Euclidean norm of the tilt."""
 
@@ -206,6 +211,10 @@ class GaussianObjectivePerturbation(ObjectivePerturbation):
     @property
     def noise_scale(self) -> float:
         return self.sensitivity.value / self._planned.mu * _ROUNDED_UP
+
+    @property
+    def standard_deviation(self) -> float:
+        return self.noise_scale
 
     @property
     def expected_norm(self) -> float:
@@ -328,6 +337,10 @@ class L2LaplaceObjectivePerturbation(ObjectivePerturbation):
     @property
     def noise_scale(self) -> float:
         return self.sensitivity.value / self._tilt_epsilon * _ROUNDED_UP
+
+    @property
+    def standard_deviation(self) -> float:
+        return math.sqrt(self.size + 1) * self.noise_scale
 
     @property
     def expected_norm(self) -> float:

@@ -15,7 +15,8 @@ from skdp.privacy.gaussian_curve import gaussian_mu
 from skdp.training.batch_sampling import FullBatch
 from skdp.training.glm import GlmGradients
 from skdp.training.gradients import Array
-from skdp.training.optimizers import Momentum
+from skdp.training.iterate_noise import NoisyWeights, iterate_deviation
+from skdp.training.optimizers import Descent, Momentum
 from skdp.training.plan import TrainingPlan
 from skdp.training.poisson_sampling import PoissonSampler
 from skdp.training.private_loop import dpsgd
@@ -44,10 +45,14 @@ _RATE_PER_MU, _LARGEST_RATE, _FEWEST_TURNS, _MOST_TURNS = 1.9, 0.3, 5, 5
 
 
 class LinearModel(NamedTuple):
-    """Coefficients (n_features, n_outputs) and intercepts (n_outputs,), for rows as they came."""
+    """Coefficients (n_features, n_outputs) and intercepts (n_outputs,), for rows as they came.
+
+    `noisy` is what they were before the units of rows were put back, if the loss has log odds.
+    """
 
     coef: Array
     intercept: Array
+    noisy: NoisyWeights | None = None
 
     def in_units_of(self, row_norm: float) -> Self:
         """Return the model for rows that were divided by `row_norm` before."""
@@ -259,8 +264,14 @@ class DescentRun(TrainingRun):
         weights = released.reshape(-1, loss.n_outputs)
         coef, intercept = standard.folded(weights[:-1], weights[-1])
         if label is None:
-            return LinearModel(coef, intercept)
+            return LinearModel(coef, intercept, self._noisy(weights, descent))
         return LinearModel(label.unit * coef, label.unit * intercept + label.middle)
+
+    def _noisy(self, weights: Array, descent: Descent) -> NoisyWeights:
+        clip = self.plan.max_grad_norm
+        noise = clip * np.array(list(self.plan.multipliers()))
+        deviation = iterate_deviation(descent, noise, MOMENTUM)
+        return NoisyWeights(deviation, SPREAD, weights, clip)
 
     def _farther(self, mean: float) -> Self:
         """Return the run with longer steps for labels -1 and 1 of this mean.

@@ -68,7 +68,9 @@ def models(relation, n_classes):
             "expected_samples": 37 if relation == "add-or-remove-one" else None,
         }
         if n_classes:
-            yield PrivateLinearClassifier(classes=range(n_classes), **given)
+            yield PrivateLinearClassifier(
+                classes=range(n_classes), probability_correction="clipping", **given
+            )
         else:
             yield PrivateLinearRegressor(y_bound=0.5, **given)
 
@@ -87,8 +89,9 @@ def test_so_it_is_where_records_are_sampled(monkeypatch):
     monkeypatch.setattr(descent, "_LARGEST_RATE", 0.9)
     data, neighbour = pair("opposite", "replace-one", 2)
     model = PrivateLinearClassifier(
-        neighbours="replace-one", mechanism="descent", delta=1e-3, random_state=0, epsilon=0.2
-    )
+        neighbours="replace-one", mechanism="descent", delta=1e-3, random_state=0, epsilon=0.2,
+        probability_correction="noise",
+    )  # fmt: skip
     assert violations(model, data, neighbour) == []
     assert model.fit(*data).privacy_.to_dict()["theorem"].count("Poisson")
 

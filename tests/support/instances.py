@@ -55,9 +55,14 @@ def classifiers():
     """One classifier for each loss, noise and delta, the defaults first."""
     for loss, (noise, delta) in itertools.product(CLASSIFIER_LOSSES, NOISES):
         yield PrivateElasticNetClassifier(loss=loss, noise=noise, delta=delta)
-    yield PrivateElasticNetClassifier(bound="paper", threshold=1e-3, fit_intercept=False)
+    corrected = {"probability_correction": "noise"}
+    yield PrivateElasticNetClassifier(
+        bound="paper", threshold=1e-3, fit_intercept=False, **corrected
+    )
     for noise, delta in (("auto", 0.0), ("auto", 1e-6), ("gaussian", 1e-6)):
-        yield PrivateElasticNetClassifier(perturbation="objective", noise=noise, delta=delta)
+        yield PrivateElasticNetClassifier(
+            perturbation="objective", noise=noise, delta=delta, **corrected
+        )
     yield PrivateElasticNetClassifier(
         perturbation="objective", neighbours="zero-out", delta=1e-6, noise="gaussian"
     )
@@ -102,8 +107,15 @@ def ridges():
     yield PrivateRidge(neighbours="zero-out", shrinkage="adassp", intercept_scaling=1.0)
     yield PrivateRidgeClassifier(neighbours="replace-one", shrinkage="adassp", epsilon=5.0)
     yield PrivateRidgeClassifier(neighbours="zero-out", fit_intercept=False)
-    yield PrivateLinearClassifier(mechanism="descent", neighbours="replace-one", epsilon=30.0)
-    yield PrivateLinearClassifier(neighbours="add-or-remove-one", expected_samples=50)
+    yield PrivateLinearClassifier(
+        mechanism="descent",
+        neighbours="replace-one",
+        epsilon=30.0,
+        probability_correction="clipping",
+    )
+    yield PrivateLinearClassifier(
+        neighbours="add-or-remove-one", expected_samples=50, probability_correction="noise"
+    )
     yield PrivateLinearRegressor(mechanism="descent", y_bound=5.0, epsilon=30.0)
     yield PrivateLinearRegressor(mechanism="ridge", neighbours="zero-out")
     yield PrivateLinearRegressor(mechanism="sparse_dpsgd")
@@ -221,7 +233,11 @@ def stable_sgd():
         yield StableSGDClassifier(loss, average="suffix", l1_ratio=0.3)
     yield StableSGDRegressor("squared_error", y_bound=5.0, batch_size=3)
     yield StableSGDRegressor("absolute_error", noise="gaussian", delta=1e-6)
-    yield StableSGDClassifier(learning_rate=ConstantStep(0.5), participation=SomePasses(0.5))
+    yield StableSGDClassifier(
+        learning_rate=ConstantStep(0.5),
+        participation=SomePasses(0.5),
+        probability_correction="noise",
+    )
     yield StableSGDClassifier(learning_rate="optimal", alpha=0.1, projection=Ball(3.0))
     yield StableSGDClassifier(
         learning_rate="invscaling", eta0=0.5, participation=ExampleDropout(0.1), n_epochs=2
