@@ -30,11 +30,22 @@ from benchmarks.timing import Pair, machine, per_unit
 from skdp.embedding import PrivateCBOW
 
 WORDS, EXAMPLES, BATCH, LIMIT = 1000, 10_000, 20, 1 / 30
+COORDINATES = 5000
+
+
+def coordinates(selector: str, **others: Any) -> dict[str, Any]:
+    """Single coordinates, as in the paper."""
+    how = {"selector": selector, "selection": "coordinates", "n_selected": COORDINATES}
+    return {**how, **others}
+
+
 WAYS: dict[str, tuple[dict[str, Any], float | None]] = {
     "20 rows, Gaussian": ({"selector": "gaussian"}, LIMIT),
     "rows, AdaFEST": ({"selector": "adafest"}, None),
-    "1,000 coordinates, Gaussian": (
-        {"selector": "gaussian", "selection": "coordinates", "n_selected": 1000},
+    "5,000 coordinates, Gaussian": (coordinates("gaussian"), None),
+    "5,000 coordinates, exponential": (coordinates("exponential", selected_grad_norm=5.0), None),
+    "5,000 coordinates, sparse vector": (
+        coordinates("sparse_vector", selected_grad_norm=5.0),
         None,
     ),
     "noise everywhere": ({"selector": None}, None),

@@ -20,7 +20,7 @@ from skdp.training.rounded_noise import rounded_normals
 from skdp.training.sampling import Batches
 from skdp.training.steps import Step
 
-__all__ = ["can_fuse", "fused_dpsgd"]
+__all__ = ["Noise", "can_fuse", "fused_dpsgd", "portions"]
 
 #: With more words, the noise of all of them would cost more than that of those that matter.
 MOST_WORDS = 2**12
@@ -68,7 +68,7 @@ def fused_dpsgd(
     batches, noise = rng.spawn(), Noise(rng.spawn())
     steps, made = plan.steps(), 0
     for block in plan.sampler.blocks(gradients.n_records, plan.n_steps, batches):
-        for step, part in _portions(steps, block, gradients.shape[0], made, every):
+        for step, part in portions(steps, block, gradients.shape[0], made, every):
             if begin is not None and made % every == 0:
                 begin(made)
             _run(step, gradients, optimizer, part, made, noise)
@@ -78,14 +78,12 @@ def fused_dpsgd(
     return optimizer.result()
 
 
-def _portions(
-    steps: Iterator[Step], block: Batches, n_words: int, made: int, every: int
-) -> Iterator[tuple[RowStep, Batches]]:
+def portions(
+    steps: Iterator[Step], block: Batches, of_a_step: int, made: int, every: int
+) -> Iterator[tuple[Step, Batches]]:
     """Cut a block where noise changes or would be large, and before multiples of `every`."""
-    most, at = max(1, _NOISE_AT_A_TIME // n_words), 0
+    most, at = max(1, _NOISE_AT_A_TIME // of_a_step), 0
     for step, equal in groupby(islice(steps, len(block.offsets) - 1)):
-        if not isinstance(step, RowStep):
-            raise TypeError(f"{type(step).__name__} does not select rows.")
         count = sum(1 for _ in equal)
         stop = at + count
         while at < stop:
@@ -95,7 +93,7 @@ def _portions(
 
 
 def _run(
-    step: RowStep,
+    step: Step,
     gradients: CbowGradients,
     optimizer: Adam,
     part: Batches,
@@ -104,6 +102,8 @@ def _run(
 ) -> None:
     from skdp.embedding.fused_kernels import run_steps
 
+    if not isinstance(step, RowStep):
+        raise TypeError(f"{type(step).__name__} does not select rows.")
     n_steps = len(part.offsets) - 1
     n_words = gradients.shape[0]
     selection: Any = step.by_row.selection
@@ -145,8 +145,9 @@ class Noise:
         """Return `n` numbers or more, which stay until they are dropped."""
         if noise_std != self._noise_std:
             self._left, self._noise_std = np.zeros(0), noise_std
-        missing = max(0, n - len(self._left))
-        self._left = np.concatenate([self._left, self.of_scores(noise_std, missing)])
+        missing = n - len(self._left)
+        if missing > 0:
+            self._left = np.concatenate([self._left, self.of_scores(noise_std, missing)])
         return self._left
 
     def drop(self, n: int) -> None:

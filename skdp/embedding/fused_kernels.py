@@ -97,34 +97,74 @@ def write_scores(
 ) -> None:
     """Write the score of every word in units of the grid: norms of rows, or touches."""
     by_touch, limit, grid, _, _ = selection
-    size = parts.shape[1]
     for word in range(scores.size):
         scores[word] = 0.0
+    if by_touch:
+        add_touches(words, ends, 1, limit, grid, ours, totals)
+    else:
+        add_parts(words, parts, ends, limit, grid, ours, totals)
+    for word in words[: ends[-1]]:
+        to = ours[word]
+        if to >= 0:
+            ours[word] = -1
+            row = totals[to]
+            scores[word] = row[0] if by_touch else np.floor(math.sqrt(dot(row, row)))
+
+
+@inner
+def add_parts(
+    words: Integers,
+    parts: Array,
+    ends: Integers,
+    limit: float,
+    grid: float,
+    ours: Any,
+    totals: Array,
+) -> int:
+    """Sum the clipped gradients of a batch in units of the grid; return how many rows there are.
+
+    The rows are those of the words that `ours` gives a place in the sum.
+    """
+    size, n = parts.shape[1], 0
+    for j in range(ends.size - 1):
+        start, stop = ends[j], ends[j + 1]
+        factor = clip_scale(parts[start:stop].reshape((stop - start) * size), limit, grid)
+        if factor > 0:
+            before, n = n, seat(words[start:stop], ours, n)
+            totals[before:n] = 0.0
+            for place in range(start, stop):
+                to, row = totals[ours[words[place]]], parts[place]
+                for i in range(size):
+                    to[i] += np.trunc(row[i] * factor)
+    return n
+
+
+@inner
+def seat(words: Integers, ours: Any, n: int) -> int:
+    """Give words that have none a place in the sum; return how many have one then."""
+    for word in words:
+        if ours[word] < 0:
+            ours[word] = n
+            n += 1
+    return n
+
+
+@inner
+def add_touches(
+    words: Integers, ends: Integers, width: int, limit: float, grid: float, ours: Any, totals: Array
+) -> int:
+    """Sum what each record touches, `width` ones a word, clipped; as `add_parts`."""
     n = 0
     for j in range(ends.size - 1):
         start, stop = ends[j], ends[j + 1]
-        if by_touch:
-            entry = np.trunc(min(1.0, limit / math.sqrt(max(1, stop - start))) / grid)
-            for place in range(start, stop):
-                scores[words[place]] += entry
-        else:
-            factor = clip_scale(parts[start:stop].reshape((stop - start) * size), limit, grid)
-            for place in range(start, stop if factor > 0 else start):
-                to = ours[words[place]]
-                if to < 0:
-                    to = n
-                    ours[words[place]] = to
-                    totals[to] = 0.0
-                    n += 1
-                for i in range(size):
-                    totals[to, i] += np.trunc(parts[place, i] * factor)
-    if not by_touch:
-        for place in range(ends[-1]):
-            to = ours[words[place]]
-            if to >= 0:
-                ours[words[place]] = -1
-                row = totals[to]
-                scores[words[place]] = np.floor(math.sqrt(dot(row, row)))
+        entry = np.trunc(min(1.0, limit / math.sqrt(max(1, (stop - start) * width))) / grid)
+        before, n = n, seat(words[start:stop], ours, n)
+        totals[before:n] = 0.0
+        for word in words[start:stop]:
+            to = totals[ours[word]]
+            for i in range(width):
+                to[i] += entry
+    return n
 
 
 @inner
@@ -191,11 +231,29 @@ def add_chosen(
 @inner
 def move(state: Any, word: int, total: Array, t: int) -> None:
     """Make a step of Adam on one row."""
-    (table, mean, square), rates, corrections, (first, second, floor, divisor) = state
+    table, mean, square = state[0]
+    step = numbers_of(state, t)
     for i in range(total.size):
-        gradient = total[i] / divisor
-        mean[word, i] += (1 - first) * (gradient - mean[word, i])
-        square[word, i] += (1 - second) * (gradient * gradient - square[word, i])
-        direction = mean[word, i] / corrections[t, 0]
-        direction /= math.sqrt(square[word, i] / corrections[t, 1]) + floor
-        table[word, i] += -rates[t] * direction
+        mean[word, i], square[word, i], change = after_step(
+            step, mean[word, i], square[word, i], total[i]
+        )
+        table[word, i] += change
+
+
+@inner
+def numbers_of(state: Any, t: int) -> Any:
+    """The public numbers of the t-th step of Adam."""
+    _, rates, corrections, numbers = state
+    return rates[t], corrections[t, 0], corrections[t, 1], numbers
+
+
+@inner
+def after_step(step: Any, mean: float, square: float, total: float) -> tuple[float, float, float]:
+    """Moments of a coordinate after a step of Adam, and by how much its value changes."""
+    rate, of_mean, of_square, (first, second, floor, divisor) = step
+    gradient = total / divisor
+    mean += (1 - first) * (gradient - mean)
+    square += (1 - second) * (gradient * gradient - square)
+    direction = mean / of_mean
+    direction /= math.sqrt(square / of_square) + floor
+    return mean, square, -rate * direction

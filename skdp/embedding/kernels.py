@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from skdp.embedding.mixing import FIRST_FACTOR, GOLDEN, SECOND_FACTOR
 from skdp.training.compiled_kernels import compiled, inner
-from skdp.training.glm_contract import NORM_UNIT
+from skdp.training.glm_contract import LARGEST_SQUARE, NORM_UNIT, UNIT_ROUNDOFF
 from skdp.training.record_kernels import check_rows, norm_bound
 
 Array = npt.NDArray[np.float64]
@@ -156,7 +156,11 @@ def write_gradient(
 @inner
 def clip_scale(vector: Array, limit: float, grid: float) -> float:
     """Factor that makes a vector one of norm <= limit, in grid units; 0 if it is not finite."""
-    bound = norm_bound(vector, 0.0)
+    squares = dot(vector, vector)
+    if squares <= LARGEST_SQUARE:
+        bound = math.sqrt(squares) * (1 + (vector.size + 8) * UNIT_ROUNDOFF) * NORM_UNIT
+    else:
+        bound = norm_bound(vector, 0.0)
     if not bound < math.inf:
         return 0.0
     if bound > limit * NORM_UNIT:

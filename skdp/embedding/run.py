@@ -9,6 +9,7 @@ import numpy as np
 
 from skdp._random import RandomSource
 from skdp.embedding.fused import can_fuse, fused_dpsgd
+from skdp.embedding.fused_coordinates import can_fuse_coordinates, fused_coordinates_dpsgd
 from skdp.embedding.fused_dense import can_fuse_dense, fused_dense_dpsgd
 from skdp.embedding.gradients import SPARE_RECORDS, CbowGradients, norm_for_rows
 from skdp.embedding.records import CbowRecords
@@ -82,6 +83,8 @@ class CbowRun(TrainingRun):
         if self.fused and isinstance(optimizer, Adam):
             if can_fuse(self.plan, gradients):
                 return partial(fused_dpsgd, every=every)
+            if can_fuse_coordinates(self.plan, gradients):
+                return partial(fused_coordinates_dpsgd, every=every)
             if can_fuse_dense(self.plan, gradients):
                 return fused_dense_dpsgd
         return dpsgd

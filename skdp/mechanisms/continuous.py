@@ -18,7 +18,9 @@ from skdp._random import RandomSource
 __all__ = [
     "coins",
     "exponentials",
+    "exponentials_of",
     "laplaces",
+    "laplaces_of",
     "normals",
     "refined",
     "signed_uniforms",
@@ -77,14 +79,26 @@ def exponentials(n: int, rng: RandomSource) -> Floats:
     >>> 0.9 < exponentials(10_000, RandomSource.from_seed(0)).mean() < 1.1
     np.True_
     """
-    small, tail = signed_uniforms(n, rng)
+    return exponentials_of(rng.words(n), rng)
+
+
+def exponentials_of(words: Words, rng: RandomSource) -> Floats:
+    """Return the exponentials of given words; `rng` where these are not enough."""
+    small, tail = signed_uniforms_of(words, rng)
     tail *= 0.5
+    if small.all():  # as given words may be: the same numbers, in less time
+        return -np.log1p(-tail)
     return np.where(small, -np.log1p(-tail), -np.log(tail))
 
 
 def laplaces(n: int, rng: RandomSource) -> Floats:
     """Draw `n` numbers with density exp(-|x|) / 2."""
-    negative, tail = signed_uniforms(n, rng)
+    return laplaces_of(rng.words(n), rng)
+
+
+def laplaces_of(words: Words, rng: RandomSource) -> Floats:
+    """Return the Laplace variables of given words; `rng` where these are not enough."""
+    negative, tail = signed_uniforms_of(words, rng)
     magnitude = -np.log(tail)
     return np.where(negative, -magnitude, magnitude)
 

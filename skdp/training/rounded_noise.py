@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from typing import NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,16 +11,56 @@ from skdp._random import RandomSource
 from skdp.mechanisms.continuous import signed_uniforms_of
 from skdp.mechanisms.rounded_gaussian import RoundedGaussian
 
-__all__ = ["rounded_normals"]
+__all__ = ["ANY", "Beginning", "rounded_normals"]
 
 Array = npt.NDArray[np.float64]
-Fill = Callable[[Array, npt.NDArray[np.uint64], float], npt.NDArray[np.int64]]
+Words = npt.NDArray[np.uint64]
+Fill = Callable[[Array, Words, float, int], npt.NDArray[np.int64]]
 
 #: Words that are drawn at a time: they stay in the cache.
 _BLOCK = 2**13
+_LOWEST_OF_BYTE = 56
 
 
-def rounded_normals(noise_std: float, out: Array, rng: RandomSource) -> None:
+@final
+class Beginning(NamedTuple):
+    """Bits of a word that are known before it is drawn.
+
+    Attributes
+    ----------
+    mask, value : int
+        Which bits, and what they are.
+    """
+
+    mask: int
+    value: int
+
+    @property
+    def first_byte(self) -> int:
+        """The first eight bits; 0 for those that are not known."""
+        return self.value >> _LOWEST_OF_BYTE
+
+    @property
+    def places(self) -> list[int]:
+        """Places within the first eight bits of those that are known."""
+        return [place for place in range(8) if self.mask >> _LOWEST_OF_BYTE + place & 1]
+
+    def words(self, n: int, rng: RandomSource) -> Words:
+        """Draw `n` words, uniform among those that begin so."""
+        drawn = rng.words(n)
+        if not self.mask:
+            return drawn
+        begun = drawn & np.uint64(2**64 - 1 - self.mask)
+        begun |= np.uint64(self.value)
+        return begun
+
+
+ANY = Beginning(0, 0)
+
+
+def rounded_normals(
+    noise_std: float, out: Array, rng: RandomSource, beginning: Beginning = ANY, zeros: int = 0
+) -> None:
     """Fill a vector with rint(w N), the whole numbers of `RoundedGaussian.integers`.
 
     Parameters
@@ -30,6 +71,10 @@ def rounded_normals(noise_std: float, out: Array, rng: RandomSource) -> None:
         Contiguous; large ones are dear to make, so make one and use it again.
     rng : RandomSource
         Where the bits come from.
+    beginning : Beginning, optional
+        What is known of the words, as `continuous.signed_uniforms_of` reads them.
+    zeros : int, default=0
+        Up to 7: numbers are drawn from the tail in which the uniform is 2^-zeros times one.
 
     Notes
     -----
@@ -47,18 +92,20 @@ def rounded_normals(noise_std: float, out: Array, rng: RandomSource) -> None:
     """
     law, compiled = RoundedGaussian(noise_std), compiled_fill()
     if compiled is None:
-        out[:] = law.integers(len(out), rng)
+        negative, tails = signed_uniforms_of(beginning.words(len(out), rng), rng)
+        magnitudes = law.magnitudes(0.5**zeros * tails, rng)
+        out[:] = np.where(negative, -magnitudes, magnitudes)
         return
     places, left = [], []
     for start in range(0, len(out), _BLOCK):
         part = out[start : start + _BLOCK]
-        words = rng.words(len(part))
-        undecided = compiled(part, words, law.width)
+        words = beginning.words(len(part), rng)
+        undecided = compiled(part, words, law.width, zeros)
         places.append(start + undecided)
         left.append(words[undecided])
     if sum(map(len, left)):
         negative, tails = signed_uniforms_of(np.concatenate(left), rng)
-        magnitudes = law.magnitudes(tails, rng)
+        magnitudes = law.magnitudes(0.5**zeros * tails, rng)
         out[np.concatenate(places)] = np.where(negative, -magnitudes, magnitudes)
 
 

@@ -1,0 +1,163 @@
+"""Many steps on selected coordinates in one call, compiled. Imported lazily: it needs numba.
+
+Each step does what `TopKStep`, `RefinedStep` or `SurvivorsStep` and `Adam` do.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from skdp.embedding.fused_kernels import after_step, numbers_of, write_parts
+from skdp.embedding.kernels import clip_scale, room
+from skdp.embedding.selection_kernels import ENOUGH, select, write_scores
+from skdp.training.compiled_kernels import compiled, inner
+
+__all__ = ["ENOUGH", "NO_VALUES", "run_steps"]
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+#: What ran out: the noise on values; otherwise the place of a stratum, or nothing.
+NO_VALUES = -2
+#: Coordinates that a step of Adam is made on together.
+_TOGETHER = 64
+
+
+@compiled
+def run_steps(
+    records: Any,
+    work: Any,
+    state: Any,
+    how: Any,
+    supply: Any,
+    rows: Integers,
+    offsets: Integers,
+    keys: Words,
+    first: int,
+    planes: npt.NDArray[np.uint64],
+    bars: Array,
+    noise: Array,
+) -> tuple[int, int, int]:
+    """Make steps from the first-th on while there is noise.
+
+    Returns the next step, how much of `noise` was used, and what ran out.
+    """
+    selection, release = how
+    mine, ours, totals, words, parts, listed, places = work
+    where, values, ranks, _ = listed
+    used, usual = supply[2], supply[3]
+    n_used, made = 0, room(records)
+    ends, taken = np.empty(parts.shape[0] + 1, np.int64), np.empty_like(used)
+    for t in range(first, keys.size):
+        lacking = running_out(supply)
+        if lacking != ENOUGH:
+            return t, n_used, lacking
+        batch = rows[offsets[t] : offsets[t + 1]]
+        parts_of = ends[: batch.size + 1]
+        write_parts(records, state[0][0], batch, keys[t], mine, made, words, parts, parts_of)
+        n_rows, zero = write_scores(selection, words, parts, parts_of, ours, totals)
+        taken[:] = used
+        n, lacking = select(
+            selection, supply, taken, zero, bars[t], planes[t], ours, totals[:n_rows], listed
+        )
+        for word in words[: parts_of[batch.size]]:
+            ours[word] = -1
+        if lacking == ENOUGH and not release[0]:
+            restrict(release, words, parts, parts_of, where[:n], places, values, ranks)
+            lacking = add_noise(values[:n], noise[n_used:])
+            n_used += n if lacking == ENOUGH else 0
+        if lacking != ENOUGH:
+            return t, n_used, lacking
+        move_some(state, where[:n], values, release[2], t)
+        note(used, taken, usual)
+    return keys.size, n_used, ENOUGH
+
+
+@inner
+def note(used: Integers, taken: Integers, usual: Integers) -> None:
+    """Take note of what a step used, and of what steps use on average, and half as much again."""
+    for row in range(used.size):
+        more = (taken[row] - used[row]) * 3 // 2 - usual[row]
+        usual[row] += more if usual[row] == 0 else more // 8
+        used[row] = taken[row]
+
+
+@inner
+def running_out(supply: Any) -> int:
+    """What is left less of than a step may use, since making a step twice takes longer."""
+    pools, begun, used, usual = supply[:4]
+    for row in range(used.size):
+        size = pools.shape[1] if row < pools.shape[0] else begun.size
+        if size - used[row] < usual[row]:
+            return row
+    return ENOUGH
+
+
+@inner
+def restrict(
+    release: Any,
+    words: Integers,
+    parts: Array,
+    ends: Integers,
+    where: Integers,
+    places: Any,
+    sums: Array,
+    one: Array,
+) -> None:
+    """Sum the gradients on the chosen coordinates, each clipped there; in units of the grid."""
+    _, limit, grid = release
+    size = parts.shape[1]
+    for place in range(where.size):
+        places[where[place]] = place
+        sums[place] = 0.0
+    own = np.empty(where.size + 1, np.int64)
+    for j in range(ends.size - 1):
+        n = 0
+        for row in range(ends[j], ends[j + 1]):
+            first = words[row] * size
+            for i in range(size):
+                place = places[first + i]
+                own[n], one[n] = place, parts[row, i]
+                n += place >= 0
+        factor = clip_scale(one[:n], limit, grid)
+        for k in range(n if factor > 0 else 0):
+            sums[own[k]] += np.trunc(one[k] * factor)
+    for i in where:
+        places[i] = -1
+
+
+@inner
+def add_noise(sums: Array, noise: Array) -> int:
+    """Add noise to what was selected, if there is as much."""
+    if noise.size < sums.size:
+        return NO_VALUES
+    for place in range(sums.size):
+        sums[place] += noise[place]
+    return ENOUGH
+
+
+@inner
+def move_some(state: Any, where: Integers, totals: Array, grid: float, t: int) -> None:
+    """Make a step of Adam on some coordinates with released totals in units of the grid.
+
+    Some at a time, next to each other: then the processor divides several at once.
+    """
+    table, mean, square = state[0]
+    values, means, squares = table.reshape(-1), mean.reshape(-1), square.reshape(-1)
+    own_means, own_squares = np.empty(_TOGETHER), np.empty(_TOGETHER)
+    changes, step = np.empty(_TOGETHER), numbers_of(state, t)
+    for start in range(0, where.size, _TOGETHER):
+        some = where[start : start + _TOGETHER]
+        for place in range(some.size):
+            own_means[place], own_squares[place] = means[some[place]], squares[some[place]]
+        for place in range(some.size):
+            total = totals[start + place] * grid + 0.0
+            own_means[place], own_squares[place], changes[place] = after_step(
+                step, own_means[place], own_squares[place], total
+            )
+        for place in range(some.size):
+            i = some[place]
+            means[i], squares[i] = own_means[place], own_squares[place]
+            values[i] += changes[place]

@@ -1,0 +1,240 @@
+"""Noise of many coordinates, of which few are looked at: a byte of each, and the rest on demand.
+
+The noise of a coordinate is a function of random bits. The first eight, the sign and what says how
+large the noise is, tell the stratum that it lies in, and so a bound. Further bits are drawn only
+where that bound leaves it open whether the coordinate is selected: a noise is of the same law
+whether its bits are drawn at once or one after the other.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from skdp._random import RandomSource
+from skdp.mechanisms.continuous import exponentials_of, laplaces_of
+from skdp.mechanisms.rounded_gaussian import RoundedGaussian
+from skdp.training.rounded_noise import Beginning, rounded_normals
+
+__all__ = ["Exponentials", "Gaussians", "Laplaces", "StratifiedLaw", "Stratum"]
+
+Array = npt.NDArray[np.float64]
+Bytes = npt.NDArray[np.uint8]
+
+_SIGN, _FIRST = 63, 62
+_LOWEST_BYTE = 56
+#: Bits after the sign in the first byte.
+MOST_ZEROS = 7
+#: Bounds are above what rounding makes of any noise.
+_SPARE = 2.0**-30
+
+
+@final
+@dataclass(frozen=True)
+class Stratum:
+    """Noises whose words begin alike.
+
+    Attributes
+    ----------
+    beginning : Beginning
+        Of the words of `continuous.signed_uniforms_of`.
+    zeros : int
+        How many bits after the sign are known to be 0.
+    smallest : float
+        Below which no uniform of these words lies.
+    """
+
+    beginning: Beginning
+    zeros: int
+    smallest: float
+
+    @classmethod
+    def of(cls, sign: int | None, zeros: int, ended: bool) -> "Stratum":
+        """Return words of a sign, or any, and so many zeros, or, where they go on, more."""
+        mask = value = 0
+        if sign is not None:
+            mask, value = 1 << _SIGN, sign << _SIGN
+        for place in range(zeros + ended):
+            mask |= 1 << (_FIRST - place)
+        if ended:
+            value |= 1 << (_FIRST - zeros)
+        return cls(Beginning(mask, value), zeros, 0.5 ** (zeros + 1) if ended else 0.0)
+
+    @property
+    def probability(self) -> float:
+        """Share of all words."""
+        return 0.5 ** self.beginning.mask.bit_count()
+
+
+@dataclass(frozen=True)
+class StratifiedLaw(ABC):
+    """A law of noise, cut into strata of which the first holds the largest noises.
+
+    Attributes
+    ----------
+    zeros : int or None
+        From how many zeros on a word belongs to the first stratum, at most `MOST_ZEROS`; None
+        where there is a single stratum.
+    """
+
+    zeros: int | None
+
+    @classmethod
+    def zeros_for(cls, size: int, expected: float) -> int | None:
+        """Return the most zeros with which so many of `size` noises lie in the first stratum."""
+        for zeros in range(MOST_ZEROS, -1, -1):
+            if size * Stratum.of(cls._sign(), zeros, False).probability >= expected:
+                return zeros
+        return None
+
+    @cached_property
+    def strata(self) -> tuple[Stratum, ...]:
+        """Each word belongs to one."""
+        if self.zeros is None:
+            return (Stratum.of(None, 0, False),)
+        sign = self._sign()
+        first = Stratum.of(sign, self.zeros, False)
+        others = [Stratum.of(sign, zeros, True) for zeros in range(self.zeros - 1, -1, -1)]
+        small = [] if sign is None else [Stratum.of(1 - sign, 0, False)]
+        return (first, *others, *small)
+
+    @cached_property
+    def of_byte(self) -> Bytes:
+        """Place of the stratum of the words that begin with each byte."""
+        masks = np.array([stratum.beginning.mask >> _LOWEST_BYTE for stratum in self.strata])
+        values = np.array([stratum.beginning.value >> _LOWEST_BYTE for stratum in self.strata])
+        fits = (np.arange(256)[:, None] & masks) == values
+        places: Bytes = fits.argmax(axis=1).astype(np.uint8)
+        return places
+
+    @cached_property
+    def tops(self) -> Array:
+        """What no noise of each stratum exceeds: in absolute value, for a symmetric law."""
+        return np.array([math.inf, *map(self._top, self.strata[1:])])
+
+    @property
+    def bar(self) -> float:
+        """What all noises of the first stratum reach, and none of the others, but by rounding."""
+        return float(self.tops[1:].max(initial=-math.inf)) + self._spare
+
+    @abstractmethod
+    def draw(self, place: int, out: Array, rng: RandomSource) -> None:
+        """Fill a vector with noises of a stratum."""
+
+    @staticmethod
+    @abstractmethod
+    def _sign() -> int | None:
+        """Sign of the words of the largest noises; None for both."""
+
+    @abstractmethod
+    def _top(self, stratum: Stratum) -> float:
+        """Return the bound of one that is not the first."""
+
+    @property
+    @abstractmethod
+    def _spare(self) -> float:
+        """By how much bounds are larger than need be."""
+
+
+@final
+@dataclass(frozen=True)
+class Gaussians(StratifiedLaw):
+    """The rint(w N) of `RoundedGaussian`.
+
+    Attributes
+    ----------
+    noise_std : float
+        As it takes it.
+
+    Examples
+    --------
+    >>> law = Gaussians(3, 1.0)
+    >>> [stratum.probability for stratum in law.strata]
+    [0.125, 0.125, 0.25, 0.5]
+    >>> z = np.empty(1000)
+    >>> law.draw(2, z, RandomSource.from_seed(0))
+    >>> bool((abs(z) <= law.tops[2]).all() and (abs(z) > law.tops[3] - 3).all())
+    True
+    """
+
+    noise_std: float
+
+    def draw(self, place: int, out: Array, rng: RandomSource) -> None:
+        if place == 0:  # as with the zeros in its words, but with fewer that these leave open
+            rounded_normals(self.noise_std, out, rng, zeros=self.strata[0].zeros)
+        else:
+            rounded_normals(self.noise_std, out, rng, self.strata[place].beginning)
+
+    @staticmethod
+    def _sign() -> int | None:
+        return None
+
+    def _top(self, stratum: Stratum) -> float:
+        width = RoundedGaussian(self.noise_std).width
+        return math.ceil(-width * float(ndtri(stratum.smallest / 2))) + self._spare
+
+    @property
+    def _spare(self) -> float:
+        return 1.0
+
+
+@final
+@dataclass(frozen=True)
+class Exponentials(StratifiedLaw):
+    """The numbers of `continuous.exponentials`; bounds are those of the Gumbel -log of each.
+
+    Examples
+    --------
+    >>> law = Exponentials(2)
+    >>> float(law.tops[1]), -math.log(-math.log(1 - 2**-3))  # what is below 2^-2, halved
+    (2.013..., 2.013...)
+    """
+
+    def draw(self, place: int, out: Array, rng: RandomSource) -> None:
+        out[:] = exponentials_of(self.strata[place].beginning.words(len(out), rng), rng)
+
+    @staticmethod
+    def _sign() -> int | None:
+        return 1
+
+    def _top(self, stratum: Stratum) -> float:
+        if stratum is self.strata[-1]:
+            return -math.log(math.log(2)) + self._spare
+        return -math.log(-math.log1p(-stratum.smallest / 2)) + self._spare
+
+    @property
+    def _spare(self) -> float:
+        return _SPARE
+
+
+@final
+@dataclass(frozen=True)
+class Laplaces(StratifiedLaw):
+    """The numbers of `continuous.laplaces`.
+
+    Examples
+    --------
+    >>> Laplaces(1).tops.round(3)
+    array([  inf, 0.693, 0.   ])
+    """
+
+    def draw(self, place: int, out: Array, rng: RandomSource) -> None:
+        out[:] = laplaces_of(self.strata[place].beginning.words(len(out), rng), rng)
+
+    @staticmethod
+    def _sign() -> int | None:
+        return 0
+
+    def _top(self, stratum: Stratum) -> float:
+        if stratum is self.strata[-1]:
+            return self._spare
+        return -math.log(stratum.smallest) + self._spare
+
+    @property
+    def _spare(self) -> float:
+        return _SPARE
