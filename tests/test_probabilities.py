@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_expit, softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import clone
 
 from skdp.exceptions import PrivacyLeakWarning
@@ -80,8 +80,22 @@ def test_the_factor_for_noise_gives_the_mean_of_a_logistic_normal(deviation):
         assert abs(shrunk - logistic_normal(mean, deviation)) < 0.018
 
 
-def test_the_factor_is_that_of_the_difference_of_two_scores():
-    assert noise_factor(0.7, 5) == pytest.approx(noise_factor(math.sqrt(2) * 0.7, 2))
+@pytest.mark.parametrize("n_classes", [3, 5, 10])
+def test_the_factor_of_several_scores_is_near_the_best_one(n_classes):
+    rng = np.random.default_rng(n_classes)
+    scores = 2 * rng.normal(size=(300, n_classes))
+    noise = rng.normal(size=(600, 1, n_classes))
+    wanted = softmax(scores + noise, axis=-1).mean(axis=0)
+
+    def loss(factor):
+        return -np.sum(wanted * log_softmax(factor * scores, axis=1))
+
+    best = minimize_scalar(loss, bounds=(0.1, 1), method="bounded").x
+    assert noise_factor(1.0, n_classes) == pytest.approx(best, abs=0.03)
+
+
+def test_the_factor_is_that_of_the_difference_of_one_score_and_the_mean_of_the_others():
+    assert noise_factor(0.7, 5) == pytest.approx(noise_factor(math.sqrt(5 / 4) * 0.7, 2))
     assert noise_factor(0.0) == 1
     assert noise_factor(1e300) < 1e-299
     assert noise_factor(math.inf) == 0
@@ -201,7 +215,7 @@ def test_models_that_are_released_once_know_their_noise(model, n_classes):
     fitted = seeded(model, np.zeros((300, D)), np.arange(300) % n_classes)
     constant = model.intercept_scaling if model.fit_intercept else 0.0
     longest = math.hypot(model.row_norm, constant)
-    pairs = 1 if n_classes == 2 else 2
+    pairs = 1 if n_classes == 2 else n_classes / (n_classes - 1)
     assert_deviation(fitted.coef_, math.sqrt(variance_behind(fitted) / pairs) / longest)
 
 
@@ -280,6 +294,8 @@ def test_the_default_corrects_where_its_rule_says():
         replace(facts, epsilon=1e-3),
         replace(facts, n_outputs=3),
         replace(facts, is_sparse=True),
+        replace(facts, n_features=2),
+        replace(facts, n_records=500, n_features=3),
     ):
         assert automatic_correction(other) is None
     for n, k, corrected in ((4000, 2, True), (4000, 3, False), (400, 2, False)):
@@ -299,6 +315,21 @@ def test_the_correction_for_clipping_lowers_the_log_loss_of_a_converged_model():
     corrected = loss(model.probability_factor_)
     assert loss(1.0) - corrected > 0.8 * (loss(1.0) - best.fun) > 0.005
     assert model.probability_factor_ == pytest.approx(best.x, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [PrivateElasticNetClassifier(alpha=0.1), StableSGDClassifier(), PrivateLinearClassifier()],
+)
+def test_models_without_a_factor_can_be_exported(inner):
+    """Those of a wrapper, and those that were saved before there was one."""
+    X, y = rows_of(300, 3)
+    model = seeded(inner, X, y)
+    wanted = model.decision_function(X)
+    del model.probability_factor_
+    exported = model.to_sklearn()
+    np.testing.assert_allclose(exported.decision_function(X), wanted, rtol=1e-9)
+    np.testing.assert_allclose(exported.predict_proba(X), model.predict_proba(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", [PrivateElasticNetClassifier, StableSGDClassifier])

@@ -23,7 +23,7 @@ from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.calibration import calibration_curve
 
-from benchmarks.utility.calibration_data import FRESH, further
+from benchmarks.utility.calibration_data import FRESH, SMALL, further
 from benchmarks.utility.linear_data import Task
 from skdp.exceptions import LittleToLearnWarning, PrivacyLeakWarning
 from skdp.linear_model import (
@@ -159,7 +159,7 @@ def main() -> None:
     """Write the table and the curves, or print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--only", default=",".join((*SEEN, *LATER, *FRESH)))
+    parser.add_argument("--only", default=",".join((*SEEN, *LATER, *FRESH, *SMALL)))
     parser.add_argument("--methods", default="default", help="by semicolons")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--curves", type=Path)

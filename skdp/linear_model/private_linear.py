@@ -50,8 +50,10 @@ class PrivateLinearClassifier(CorrectedProbabilitiesMixin, PrivateLinearModel):
         `predict` do not change). "clipping": by the factor for what clipped gradients do to a
         descent that comes to rest, which makes it too sure of itself. "noise": by MacKay's for the
         noise on a typical score, curvature left out. "auto": "clipping" for two classes, whitened
-        rows and at least 100 of them a column, where it pays; with few rows descents are as a rule
-        not sure enough. The factor is 1 where a mechanism leaves nothing to correct.
+        rows of at least 3 columns, 100 rows a column, and n mu of at least 1,000, where it pays;
+        with less, descents are as a rule not sure enough. "clipping" of rows that are not whitened,
+        sparse ones among them, rests on a guess of how scores are spread. The factor is 1 where a
+        mechanism leaves nothing to correct.
     neighbours : {"zero-out", "add-or-remove-one", "replace-one"}, default="zero-out"
         The relation of the guarantee, the same whatever is chosen. Zero-out and add-or-remove-one
         cost the same noise; the number of rows is public in the first and private in the second.

@@ -2,7 +2,8 @@
 
 Scores are multiplied by one factor before they become probabilities: for the noise on them, or for
 the clipping of the gradients that they were learnt from. Both are functions of public facts and
-released numbers, so they cost nothing, and a positive factor changes no order and no prediction.
+released numbers, so they cost nothing. A positive factor changes no prediction, nor the order of
+the classes of a row; of several classes, it may change which of two rows is likelier of one class.
 """
 
 import math
@@ -15,7 +16,8 @@ from skdp._admission import StrOptions
 from skdp._scores import ScoreClassifierMixin
 
 NOISE_CONSTRAINTS = {"probability_correction": [StrOptions({"noise"}), None]}
-ROWS_PER_COLUMN = 100
+#: Where "auto" corrects for clipping: so many rows a column, columns, and n mu at least.
+ROWS_PER_COLUMN, FEWEST_COLUMNS, LEAST_SIGNAL = 100, 3, 1000.0
 _N_NODES, _SMALLEST_FACTOR = 1024, 0.01
 
 
@@ -25,8 +27,9 @@ def noise_factor(deviation, n_classes=2):
     .. math:: \mathbb E\, \sigma(m + \sqrt v Z) \approx \sigma\Big(\frac{m}{\sqrt{1 + \pi v / 8}}
               \Big), \qquad Z \sim \mathcal N(0, 1)
 
-    within 0.018 for all m and v. The difference of two of several scores has twice the variance of
-    one.
+    within 0.018 for all m and v. Of K > 2 scores with noise each, v is multiplied by K / (K - 1),
+    as in the difference of one from the mean of the others: an approximation, near the best factor
+    up to ten classes and too small a one for many.
 
     Parameters
     ----------
@@ -48,8 +51,8 @@ def noise_factor(deviation, n_classes=2):
     >>> round(noise_factor(1.0), 3)
     0.847
     """
-    pairs = 1 if n_classes == 2 else 2
-    return 1 / math.hypot(1.0, math.sqrt(math.pi / 8 * pairs) * deviation)
+    beside = 1 if n_classes == 2 else n_classes / (n_classes - 1)
+    return 1 / math.hypot(1.0, math.sqrt(math.pi / 8 * beside) * deviation)
 
 
 def clipped_log_shares(scores, threshold):
@@ -101,7 +104,8 @@ def clipping_factor(noisy):
     """Return the factor of scores whose probabilities come nearest to `clipped_log_shares`.
 
     Nearest by the log loss over normal scores: those that the released weights give to rows of
-    independent columns of equal variance. It depends little on that law, 0.6 to 0.8 as a rule.
+    independent columns of equal variance, more than one or two, so that scores say nothing of the
+    norms of rows. For whitened rows that is near the truth; for others it is a guess.
 
     Parameters
     ----------
@@ -134,7 +138,7 @@ def _normal_nodes(size):
     """Points that are spread as a normal law is."""
     from scipy.stats import qmc
 
-    return ndtri(qmc.Halton(size, scramble=False).random(_N_NODES + 1)[1:])
+    return ndtri(qmc.Halton(size, scramble=True, seed=0).random(_N_NODES))
 
 
 def _of_classes(scores):
@@ -167,7 +171,8 @@ def automatic_correction(facts):
     a descent comes near enough to its rest to show what clipping does.
     """
     many = facts.n_records >= ROWS_PER_COLUMN * facts.n_features
-    return "clipping" if facts.n_outputs == 1 and facts.whitens and many else None
+    known = facts.n_features >= FEWEST_COLUMNS and facts.signal >= LEAST_SIGNAL
+    return "clipping" if facts.n_outputs == 1 and facts.whitens and many and known else None
 
 
 class CorrectedProbabilitiesMixin(ScoreClassifierMixin):
@@ -190,7 +195,7 @@ class CorrectedProbabilitiesMixin(ScoreClassifierMixin):
     def _as_pipeline(self, model):
         """As for other models, but weights are multiplied so that probabilities are the same."""
         pipeline = super()._as_pipeline(model)
-        if self.probability_factor_ != 1:
-            model.coef_ = model.coef_ * self.probability_factor_
-            model.intercept_ = model.intercept_ * self.probability_factor_
+        factor = getattr(self, "probability_factor_", 1.0)
+        if factor != 1:
+            model.coef_, model.intercept_ = model.coef_ * factor, model.intercept_ * factor
         return pipeline
