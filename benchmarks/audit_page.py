@@ -33,14 +33,11 @@ def page(results: Path) -> str:
     powerful = [row for part in POWERFUL for row in _read(results, part)]
     audited = ours + powerful
     accused = sum(row["accuses"] == "True" for row in audited)
-    with_control = [row for row in powerful if row["noise_share"]]
-    found_out = sum(row["control_accused"] == "True" for row in with_control)
     verdict = (
         f"{len(audited)} audits at confidence 95 % each, those of many steps, documents and "
         f"searches among them, of which {accused} contradicted a claim; up to "
         f"{round(0.05 * len(audited))} may by chance alone."
     )
-    controls = f"{found_out} of {len(with_control)} controls were found out."
     peers = _read(results, "diffprivlib") + _read(results, "bolt_on")
     releases = max((int(row["n"]) for row in ours if row["of"] == "releases"), default=0)
     return TEMPLATE.read_text().format(
@@ -48,10 +45,18 @@ def page(results: Path) -> str:
         peers=_table(peers, library=True),
         skdp=_table(ours),
         powerful="\n".join([THEORY, *map(_powerful_line, powerful)]),
-        controls=controls,
+        controls=_found_out(powerful),
         verdict=verdict,
         releases=releases,
     )
+
+
+def _found_out(rows: list[dict[str, str]]) -> str:
+    """Say how many controls were found out, and which were not."""
+    controls = [row for row in rows if row["noise_share"]]
+    missed = [row["estimator"] for row in controls if row["control_accused"] != "True"]
+    counted = f"{len(controls) - len(missed)} of {len(controls)} controls were found out"
+    return f"{counted}, but not that of {'; '.join(missed)}." if missed else f"{counted}."
 
 
 def _read(results: Path, part: str) -> list[dict[str, str]]:

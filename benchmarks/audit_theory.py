@@ -34,16 +34,20 @@ class SearchLaw:
         Of a score.
     held_out : float
         The share of rows that is held out.
+    missed : float
+        The point that all candidates earn on the row in the place of a canary that is not held out.
     """
 
     law: TrialLaw
     n_candidates: int
     epsilon: float
     held_out: float
+    missed: float = 0.0
 
     def ratio(self, odd: Any, score: Any) -> Any:
         """Log-likelihood ratio of D and D', by who won and by the score, elementwise."""
-        logs = [np.interp(score, self._cells, table) for table in self._ratios]
+        # Below the grid is the score of no trial at all.
+        logs = [np.interp(score, self._cells, table, left=0.0) for table in self._ratios]
         return np.where(odd, logs[0], logs[1])
 
     @cached_property
@@ -56,17 +60,19 @@ class SearchLaw:
 
         `observed` maps outputs to who won and the score.
         """
-        ratios = np.concatenate(self._ratios)
-        first, second = (np.concatenate(tables) for tables in self._masses)
 
         def shown(threshold: float) -> float:
-            likely, unlikely = (masses[ratios >= threshold].sum() for masses in (first, second))
-            return EventCounts(
-                float(likely) * n_fits, n_fits, float(unlikely) * n_fits, n_fits, _ERROR_RATE
-            ).epsilon()
+            likely, unlikely = (share * n_fits for share in self.tails(threshold))
+            return EventCounts(likely, n_fits, unlikely, n_fits, _ERROR_RATE).epsilon()
 
         threshold = max(np.linspace(-1, 1, 101) * self.largest, key=shown)
         return Event(_Ratio(self, observed), threshold, "likelihood ratio of who wins, and how")
+
+    def tails(self, threshold: float) -> tuple[float, float]:
+        """How likely a log-likelihood ratio of so much or more is, on D and on D'."""
+        above = np.concatenate(self._ratios) >= threshold
+        first, second = (float(np.concatenate(some)[above].sum()) for some in self._masses)
+        return first, second
 
     @property
     def _edges(self) -> Any:
@@ -88,7 +94,7 @@ class SearchLaw:
         return self._wins(1.0, 0.0), self._wins(0.0, 1.0)
 
     def _wins(self, odd: float, others: float) -> list[Any]:
-        alike = self._best(0.0, 0.0)
+        alike = self._best(self.missed, self.missed)
         found = self._best(odd, others)
         h = self.held_out
         return [h * one + (1 - h) * two for one, two in zip(found, alike, strict=True)]
@@ -127,9 +133,15 @@ class _Ratio:
 
 
 def chosen_by_exponential(epsilon: float, n_candidates: int, held_out: float) -> float:
-    """What is shown by how often the odd candidate is chosen, P(j) ~ exp(epsilon points_j / 2)."""
+    """What is shown by how often the odd candidate is chosen."""
+    likely, unlikely = exponential_tails(epsilon, n_candidates, held_out)
+    return max(math.log(likely / unlikely), math.log((1 - unlikely) / (1 - likely)))
+
+
+def exponential_tails(epsilon: float, n_candidates: int, held_out: float) -> tuple[float, float]:
+    """How likely the odd candidate is chosen on D and on D', P(j) ~ exp(epsilon points_j / 2)."""
     e, k = math.exp(epsilon / 2), n_candidates
     likely, unlikely = (
         held_out * share + (1 - held_out) / k for share in (e / (e + k - 1), 1 / (1 + (k - 1) * e))
     )
-    return max(math.log(likely / unlikely), math.log((1 - unlikely) / (1 - likely)))
+    return likely, unlikely

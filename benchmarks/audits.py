@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks import audit_cases, audit_powerful
+from benchmarks import audit_cases, audit_descents, audit_embeddings, audit_searches
 from benchmarks.audit_cases import Case
 from skdp.audit import EpsilonAudit, audit_epsilon, audit_release
 
@@ -33,9 +33,9 @@ PARTS = {
     "networks": partial(audit_cases.networks, 400),
     "others": partial(audit_cases.others, 300),
     "transformers": partial(audit_cases.transformers, 400),
-    "descents": partial(audit_powerful.descents, 400),
-    "embeddings": partial(audit_powerful.embeddings, 400),
-    "searches": partial(audit_powerful.searches, 150),
+    "descents": partial(audit_descents.descents, 1200),
+    "embeddings": partial(audit_embeddings.embeddings, 800),
+    "searches": partial(audit_searches.searches, 1000),
     "bolt_on": audit_cases.bolt_on,
     "diffprivlib": audit_cases.diffprivlib,
 }

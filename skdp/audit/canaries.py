@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from skdp.audit.events import Event
 from skdp.audit.facts import Facts, has_no_constant, reader
 from skdp.audit.pairs import NeighbouringPair
-from skdp.audit.word_canaries import of_documents, reads_documents
+from skdp.audit.range_canaries import of_ranges
+from skdp.audit.word_canaries import of_documents, reads_documents, refuse_documents
 from skdp.privacy import Neighbours
 
 __all__ = ["NeighbouringPair", "worst_case_neighbours"]
@@ -35,7 +36,8 @@ def worst_case_neighbours(
         A classifier, a regressor or a transformer. Its parameters `row_norm` (or `data_norm`),
         `classes`, `y_bound`, `bounds`, `neighbours` and `fit_intercept` are read where it has them.
         One that reads documents, by its tags, gets documents of words of its `vocabulary`, or of
-        its `candidates`, of which two are nobody else's.
+        its `candidates`, of which two are nobody else's; so does a pipeline with such a step, with
+        labels if its last step is a classifier or a regressor.
     relation : Neighbours or str, default=None
         What neighbours are; None reads it, and takes replace-one where nothing is said. For
         estimators that read documents somebody must say it.
@@ -48,6 +50,18 @@ def worst_case_neighbours(
     list of NeighbouringPair
         To be handed to `audit_epsilon` one by one, or all to `audit_worst_cases`.
 
+    Raises
+    ------
+    ValueError
+        Where something is within the estimator that reads documents, and nobody knows what its
+        rows are; or where somebody must say the relation.
+
+    Notes
+    -----
+    Word vectors move away from numbers that training begins with. To see how far, the audit fits
+    once more from the same seed, so give it a `random_state`: without one, the raw vectors are
+    seen, of which the beginning hides nearly all.
+
     Examples
     --------
     >>> from skdp.audit import worst_case_neighbours
@@ -59,18 +73,16 @@ def worst_case_neighbours(
         raise ValueError(f"n_rows must be at least 4, got {n_rows!r}.")
     if reads_documents(estimator):
         return list(of_documents(estimator, relation, n_rows))
+    refuse_documents(estimator)
     facts = Facts.of(estimator, relation, n_rows)
     if facts.kind == "transformer" and facts.bounds is not None:
-        return list(_of_ranges(facts))
+        return list(of_ranges(facts))
     intercept = reader(estimator)("fit_intercept")
     has_intercept = bool(intercept is None or intercept)
     pairs = list(_of_linear_models(facts, has_intercept))
     if facts.relation is not Neighbours.REPLACE_ONE:
         pairs += _null(facts, has_no_constant(estimator), *pairs[0].data)
     return pairs
-
-
-# --------------------------------------------------------------------------------- linear models
 
 
 def _of_linear_models(facts: Facts, has_intercept: bool) -> Iterator[NeighbouringPair]:
@@ -270,36 +282,3 @@ def _far_but_near(outputs: Array) -> Array:
 
 def _near_zero(outputs: Array) -> Array:
     return -np.abs(outputs[:, 2])
-
-
-# ---------------------------------------------------------------------------------------- ranges
-
-
-def _of_ranges(facts: Facts) -> Iterator[NeighbouringPair]:
-    """One number at an end of its range, the others such that it decides."""
-    low, high = facts.bounds or (0.0, 1.0)
-    n = facts.n_rows
-    y = np.resize(np.array(facts.labels), n)
-    removed = facts.relation is Neighbours.ADD_OR_REMOVE_ONE
-    halves = np.where(np.arange(n) % 2 == 0, high, low)[:, None] * np.ones(1)
-    middle = np.full((n, 1), (low + high) / 2)
-    for name, rows in (("one value at the end", middle), ("value that decides", halves)):
-        first, second = rows.copy(), rows.copy()
-        first[0], second[0] = high, low
-        far = np.full_like(rows, low)
-        if removed:
-            yield NeighbouringPair(
-                f"{name}, removed",
-                facts.data(first, y),
-                facts.data(first[1:], y[1:]),
-                "ranks that move further than is declared",
-            )
-        distance = 1 if facts.relation is Neighbours.REPLACE_ONE else 2
-        yield NeighbouringPair(
-            name,
-            facts.data(first, y),
-            facts.data(second, y),
-            "ranks that move further than is declared",
-            distance,
-            far=facts.data(far, y),
-        )

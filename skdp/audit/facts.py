@@ -11,7 +11,7 @@ from sklearn.base import is_classifier, is_regressor
 from skdp.audit.fits import call_fit, fresh
 from skdp.privacy import Neighbours
 
-__all__ = ["Facts", "has_no_constant", "reader", "relation_of"]
+__all__ = ["Facts", "has_no_constant", "labels_of", "reader", "relation_of"]
 
 _UNBOUNDED_LABEL = 50.0
 _TIMES_CLIP = 10.0
@@ -74,22 +74,32 @@ class Facts:
         return X, np.asarray(y)
 
 
+def labels_of(estimator: Any) -> tuple[Any, ...]:
+    """Return two labels that pull in opposite directions; none where no label is learnt."""
+    kind = _kind(estimator)
+    return _labels(estimator, kind) if kind in ("classifier", "regressor") else ()
+
+
 def relation_of(
-    estimator: Any, data: Any, otherwise: Neighbours | None = Neighbours.REPLACE_ONE
+    estimator: Any,
+    data: Any,
+    otherwise: Neighbours | None = Neighbours.REPLACE_ONE,
+    *,
+    by_parameter: bool = True,
 ) -> Neighbours:
     """Return the neighbouring relation: a parameter's, a fitted statement's, or `otherwise`.
 
     `data` are fitted once if no parameter says it. None raises where they cannot be.
     """
-    given = reader(estimator)("neighbours")
+    given = reader(estimator)("neighbours") if by_parameter else None
     if given is None:
         try:
             given = call_fit(fresh(estimator), data).privacy_.neighbours
         except Exception as error:  # of another library, or not made for such data
             if otherwise is None:
                 raise ValueError(
-                    f"{type(estimator).__name__} could not be fitted to canaries, which would have "
-                    "said for which neighbours it is private: pass the relation."
+                    f"{type(estimator).__name__}, fitted to canaries, does not say for which "
+                    "neighbours it is private: pass the relation."
                 ) from error
             given = otherwise
     return Neighbours(given)

@@ -7,19 +7,22 @@ exactly are what differential privacy excludes.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import combinations, islice
-from typing import Any
+from typing import Any, Self, final
 
 import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 
 from skdp.audit.claims import Claim
-from skdp.audit.word_canaries import are_documents
+from skdp.audit.facts import reader
+from skdp.audit.word_canaries import are_documents, known_words
 
-__all__ = ["CHANCE", "chance_of_arrangement", "fits_to_exclude", "with_one_row"]
+__all__ = ["CHANCE", "Variants", "chance_of_arrangement", "fits_to_exclude"]
 
 #: What is called a fault would happen as rarely as that to an honest estimator.
 CHANCE = 1e-6
@@ -54,35 +57,84 @@ def _log_choose(n: int, k: int) -> float:
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
-def fits_to_exclude(claim: Claim) -> int | None:
+def fits_to_exclude(claim: Claim, distance: int = 2) -> int | None:
     """Return how many data sets with outputs of their own refute a claim; None for too many.
 
-    K data sets, at most two neighbours apart, on each of which two fits gave the same output, and
-    no two of which gave the same. If an (e, d)-private mechanism takes its K outputs with
-    probabilities p_1, ..., p_K, their sum is at most e^(2e) + K d', with d' = d (1 + e^e), since on
-    one of the data sets these are different outputs; so that the product of the p_i, which bounds
-    the chance of all that, is at most (e^(2e)/K + d')^K.
+    K data sets, at most m = `distance` neighbours apart, on each of which two fits gave the same
+    output, and no two of which gave the same. If an (e, d)-private mechanism takes its K outputs
+    with probabilities p_1, ..., p_K, their sum is at most e^(m e) + K d', where
+    d' = d (1 + e^e + ... + e^((m - 1) e)), since on one of the data sets these are different
+    outputs; so that the product of the p_i, which bounds the chance of all that, is at most
+    (e^(m e)/K + d')^K.
     """
-    pair = Claim(1.0 if claim.epsilon is None else claim.epsilon, claim.delta).at_distance(2)
-    assert pair.epsilon is not None
-    if pair.epsilon > math.log(_MOST_VARIANTS):
+    apart = Claim(1.0 if claim.epsilon is None else claim.epsilon, claim.delta).at_distance(
+        distance
+    )
+    assert apart.epsilon is not None
+    if apart.epsilon > math.log(_MOST_VARIANTS):
         return None
     for number in range(2, _MOST_VARIANTS + 1):
-        likeliest = math.exp(pair.epsilon) / number + pair.delta
+        likeliest = math.exp(apart.epsilon) / number + apart.delta
         if likeliest < 1 and number * math.log(likeliest) <= math.log(CHANCE):
             return number
     return None
 
 
-def with_one_row(data: Any, number: int) -> Iterator[Any]:
-    """Yield copies of arguments of `fit` whose first row is another one in each.
+@final
+@dataclass(frozen=True)
+class Variants:
+    """Copies of arguments of `fit` whose first row, or document, is another one in each.
 
-    One number after another is in it; or, of documents, one set of words of theirs after another.
+    Attributes
+    ----------
+    by_example : bool
+        Whether a record is an example of a document. All documents are of two words then, and have
+        two examples each: their number is public, and one more of them is no neighbour.
+    words : tuple of str
+        The only ones that make examples, as far as that is known; empty for any.
     """
-    X = data["X"] if isinstance(data, dict) else data[0]
-    rows = _with_one_document(X, number) if are_documents(X) else _with_one_number(X, number)
-    for given in rows:
-        yield {**data, "X": given} if isinstance(data, dict) else (given, *data[1:])
+
+    by_example: bool = False
+    words: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """Read what a record is."""
+        by_example = reader(estimator)("unit") == "example"
+        return cls(by_example, known_words(estimator) if by_example else ())
+
+    @property
+    def distance(self) -> int:
+        """How many neighbours apart two of them are at most: each record goes, and one comes."""
+        return 4 if self.by_example else 2
+
+    def made_of(self, data: Any, number: int) -> Iterator[Any]:
+        """Yield so many of them.
+
+        One number after another is in the row; or, of documents, one set of words of theirs after
+        another.
+        """
+        X = data["X"] if isinstance(data, dict) else data[0]
+        rows = self._documents(list(X), number) if are_documents(X) else _with_one_number(X, number)
+        for given in rows:
+            yield {**data, "X": given} if isinstance(data, dict) else (given, *data[1:])
+
+    def _documents(self, X: list[Any], number: int) -> Iterator[list[Any]]:
+        """The smallest sets of two words or more, of which no two are the same."""
+        words = sorted({word for text in X for word in (text.split() if _is_text(text) else text)})
+        if self.by_example:
+            words = [word for word in words if self._makes_examples(word, _is_text(X[0]))]
+        largest = 2 if self.by_example else len(words)
+        chosen = (some for size in range(2, largest + 1) for some in combinations(words, size))
+        documents = list(islice(chosen, number))
+        if len(documents) < number:
+            raise ValueError(f"{len(words)} words make {len(documents)} documents, not {number}")
+        for document in documents:
+            yield [" ".join(document) if _is_text(X[0]) else list(document), *X[1:]]
+
+    def _makes_examples(self, word: str, in_text: bool) -> bool:
+        known = not self.words or word in self.words
+        return known and not (in_text and re.fullmatch(r"\w\w+", word.lower()) is None)
 
 
 def _with_one_number(X: Any, number: int) -> Iterator[Any]:
@@ -94,18 +146,6 @@ def _with_one_number(X: Any, number: int) -> Iterator[Any]:
         changed = rows.copy()
         changed[0] = size * place / number / math.sqrt(rows.shape[1])
         yield type(X)(changed) if sparse.issparse(X) else changed
-
-
-def _with_one_document(X: Any, number: int) -> Iterator[list[Any]]:
-    """The smallest sets of two words or more, of which no two are the same."""
-    X = list(X)
-    words = sorted({word for text in X for word in (text.split() if _is_text(text) else text)})
-    chosen = (some for size in range(2, len(words) + 1) for some in combinations(words, size))
-    documents = list(islice(chosen, number))
-    if len(documents) < number:
-        raise ValueError(f"{len(words)} words make {len(documents)} documents, not {number}")
-    for document in documents:
-        yield [" ".join(document) if _is_text(X[0]) else list(document), *X[1:]]
 
 
 def _is_text(document: Any) -> bool:

@@ -1,29 +1,20 @@
 """Documents of words that nobody else has, for models that learn from documents."""
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import permutations, product
-from typing import Any, NamedTuple, final
+from itertools import cycle, islice, product
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from skdp.audit.facts import reader, relation_of
-from skdp.audit.fits import call_fit, fresh
+from skdp.audit.facts import labels_of, reader, relation_of
 from skdp.audit.pairs import NeighbouringPair
+from skdp.audit.word_releases import CountsOfWords, SignedSum, StepsSeen, VectorsMoved
 from skdp.privacy import Neighbours
 
-__all__ = ["CountsOfWords", "VectorsMoved", "are_documents", "of_documents", "reads_documents"]
+__all__ = ["are_documents", "known_words", "of_documents", "reads_documents", "refuse_documents"]
 
-Array = NDArray[np.float64]
 Words = tuple[str, ...]
-#: What training starts from is seen to as many digits.
-_STILL = 1e-12
-#: Rows that were not released move by rounding alone.
-_MOVED = 1e-4
 #: The more examples a document has, the longer its gradient, up to the norm it is clipped to.
 _TIMES = 6
 _LETTERS = 8
@@ -32,12 +23,27 @@ _MOST = 10_000
 
 
 def reads_documents(estimator: Any) -> bool:
-    """Whether scikit-learn's tags say that rows are texts and no table."""
+    """Whether scikit-learn's tags say that rows are texts and no table: its, or those of a step."""
+    steps = getattr(estimator, "steps", None)
+    if isinstance(steps, list | tuple):
+        return any(reads_documents(step) for _, step in steps)
     try:
         tags = estimator.__sklearn_tags__().input_tags
     except AttributeError:
         return False
     return bool(tags.string) and not tags.two_d_array
+
+
+def refuse_documents(estimator: Any) -> None:
+    """Refuse what holds a reader of documents in such a place that nobody knows what rows are."""
+    params = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
+    for name, value in params.items():
+        if not isinstance(value, type) and reads_documents(value):
+            raise ValueError(
+                f"Within {type(estimator).__name__}, {name}={type(value).__name__}(...) reads "
+                "documents. No canaries are known for it: give audit_epsilon two data sets of your "
+                "own."
+            )
 
 
 def are_documents(X: Any) -> bool:
@@ -57,30 +63,73 @@ def of_documents(estimator: Any, relation: Any, n_rows: int) -> Iterator[Neighbo
     """Yield pairs in which one document has words of its own, among others that share theirs.
 
     Then among empty ones. A vocabulary is chosen by how many documents have a word: there each
-    has as many as may count, and all have the same.
+    has as many as may count, and all have the same, or those of the canary's place.
     """
     own, other, shared = _words(estimator)
+    labels = labels_of(estimator)
     if relation is None:
-        relation = _relation(estimator, _text(shared), n_rows)
-    changed = _changed(Neighbours(relation), reader(estimator)("unit") == "example", own, other)
-    release = _release(estimator, own, other if changed.replaced else ())
+        relation = _relation(estimator, _text(shared), labels, n_rows)
+    relation = Neighbours(relation)
+    if _votes(estimator):
+        yield from _of_votes(relation, own, other, n_rows)
+        return
+    changed = _changed(relation, reader(estimator)("unit") == "example", own, other, labels)
+    release: Any = StepsSeen((_text(own), _text(other)))
+    if hasattr(estimator, "init_scale"):
+        release = VectorsMoved(own, other if changed.replaced else ())
     others = {"": _text(shared), ", alone": []} if shared != own else {"": _text(shared)}
     for among, text in others.items():
         rest = [text] * (n_rows - 1)
         yield NeighbouringPair(
             changed.name + among,
-            (changed.first + rest,),
-            (changed.second + rest,),
+            _arguments(changed.first, rest, labels, 0),
+            _arguments(changed.second, rest, labels, -1),
             "noise that is missing, or only where a document touches a word",
             changed.distance,
             release=release,
         )
 
 
-def _relation(estimator: Any, document: list[str], n_rows: int) -> Neighbours:
+def _of_votes(
+    relation: Neighbours, own: Words, other: Words, n_rows: int
+) -> Iterator[NeighbouringPair]:
+    """A document that votes for as many words as it may, against none; against as many others."""
+    removed = relation is Neighbours.ADD_OR_REMOVE_ONE
+    canary, rest = [_text(own)], [_text(own)] * (n_rows - 1)
+    yield NeighbouringPair(
+        "document removed" if removed else "document emptied",
+        (canary + rest,),
+        (rest if removed else [[], *rest],),
+        "noise that is missing, or is for fewer words than a document votes for",
+        event=SignedSum((1.0,) * len(own)),
+        release=CountsOfWords(own),
+    )
+    if relation is Neighbours.REPLACE_ONE and other:
+        rest = [_text(words) for words in islice(cycle((own, other)), n_rows - 1)]
+        yield NeighbouringPair(
+            "document replaced",
+            (canary + rest,),
+            ([_text(other), *rest],),
+            "noise for a document that goes, but not for the one that comes",
+            event=SignedSum((1.0,) * len(own) + (-1.0,) * len(other)),
+            release=CountsOfWords(own + other),
+        )
+
+
+def _votes(estimator: Any) -> bool:
+    """Whether each document has a vote for some words, and nothing else is learnt of it."""
+    return hasattr(estimator, "max_contributions") and not hasattr(estimator, "init_scale")
+
+
+def _relation(
+    estimator: Any, document: list[str], labels: tuple[Any, ...], n_rows: int
+) -> Neighbours:
     size = reader(estimator)("batch_size")
     n_documents = max(n_rows, min(size, _MOST)) if isinstance(size, int) else n_rows
-    return relation_of(estimator, ([document] * n_documents,), otherwise=None)
+    data = _arguments([], [document] * n_documents, labels, 0)
+    # Of one step of several, a parameter says nothing of the whole.
+    by_parameter = not hasattr(estimator, "steps")
+    return relation_of(estimator, data, otherwise=None, by_parameter=by_parameter)
 
 
 class _Changed(NamedTuple):
@@ -91,9 +140,16 @@ class _Changed(NamedTuple):
     replaced: bool = False
 
 
-def _changed(relation: Neighbours, by_example: bool, own: Words, other: Words) -> _Changed:
+def _changed(
+    relation: Neighbours, by_example: bool, own: Words, other: Words, labels: tuple[Any, ...]
+) -> _Changed:
     canary = [_text(own)]
     if by_example:  # of two words a document makes two examples, whose number is public
+        if labels:
+            raise ValueError(
+                "unit='example' protects no document, to which a label belongs: no pair of "
+                "neighbours is known."
+            )
         if not other:
             raise ValueError("unit='example' needs a vocabulary of three words for a canary.")
         distance = 2 if relation is Neighbours.REPLACE_ONE else 4
@@ -101,9 +157,21 @@ def _changed(relation: Neighbours, by_example: bool, own: Words, other: Words) -
         return _Changed("two examples replaced", two, instead, distance, replaced=True)
     if relation is Neighbours.ADD_OR_REMOVE_ONE:
         return _Changed("document removed", canary, [])
-    if relation is Neighbours.ZERO_OUT or not other:
-        return _Changed("document emptied", canary, [[]])
-    return _Changed("document replaced", canary, [_text(other)], replaced=True)
+    # To what learns from labels, an empty document is a row like any other.
+    distance = 2 if labels and relation is Neighbours.ZERO_OUT else 1
+    if (distance == 1 and relation is Neighbours.ZERO_OUT) or not other:
+        return _Changed("document emptied", canary, [[]], distance)
+    return _Changed("document replaced", canary, [_text(other)], distance, replaced=True)
+
+
+def _arguments(
+    changed: list[list[str]], rest: list[list[str]], labels: tuple[Any, ...], own: int
+) -> tuple[Any, ...]:
+    """Return arguments of `fit`: with labels by turns, where there are any, and the canary's."""
+    if not labels:
+        return (changed + rest,)
+    others = np.resize(np.array(labels), len(rest)).tolist()
+    return changed + rest, np.array([labels[own]] * len(changed) + others)
 
 
 def _text(words: Words) -> list[str]:
@@ -116,18 +184,18 @@ def _words(estimator: Any) -> tuple[Words, Words, Words]:
 
     Of word vectors the rarest, which are no negative samples of others.
     """
-    stopped = getattr(estimator, "stop_words", None) or ()
+    stopped = reader(estimator)("stop_words") or ()
     stopped = ENGLISH_STOP_WORDS if stopped == "english" else set(stopped)
-    known = tuple(word for word in _known(estimator) if word not in stopped)
-    if hasattr(estimator, "max_contributions") and not hasattr(estimator, "init_scale"):
-        own = (known or _spelled(estimator))[: estimator.max_contributions]
-        return own, (), own
+    known = tuple(word for word in known_words(estimator) if word not in stopped)
+    if _votes(estimator):
+        known, most = known or _spelled(estimator), estimator.max_contributions
+        return known[:most], known[most : 2 * most], known[:most]
     known = known or ("canary", "nobody", "another", "anybody", "common")
     other = known[2:4] if len(known) >= 4 else known[1:3] if len(known) == 3 else ()
     return known[:2], other, known[4:] or known[2:] or known
 
 
-def _known(estimator: Any) -> Words:
+def known_words(estimator: Any) -> Words:
     """Return the words that a model was told of, the rarest first."""
     from skdp.embedding import Vocabulary
 
@@ -143,100 +211,3 @@ def _known(estimator: Any) -> Words:
 def _spelled(estimator: Any) -> Words:
     letters = str(reader(estimator)("alphabet") or "abcdefgh")[:_LETTERS]
     return tuple("".join(word) for word in product(letters, repeat=4))
-
-
-def _release(estimator: Any, own: Words, other: Words) -> Any:
-    if hasattr(estimator, "init_scale"):
-        return VectorsMoved(own, other)
-    return CountsOfWords(own) if hasattr(estimator, "max_contributions") else "auto"
-
-
-@final
-@dataclass(frozen=True)
-class CountsOfWords:
-    """The noisy counts of some words in `vocabulary_`, 0 for one that was not chosen.
-
-    Attributes
-    ----------
-    words : tuple of str
-        Which.
-    """
-
-    words: tuple[str, ...]
-
-    def __call__(self, model: Any) -> Array:
-        """Return the counts, shape (n_words,)."""
-        chosen = model.vocabulary_
-        found = dict(zip(chosen.words, chosen.counts, strict=True))
-        return np.array([found.get(word, 0.0) for word in self.words])
-
-
-@final
-@dataclass(frozen=True)
-class VectorsMoved:
-    r"""How far word vectors went from where they began, along the gradient of a canary there.
-
-    What training begins with is drawn before any document is read, and no guarantee rests on it:
-    it is that of a fit from the same seed with a vanishing learning rate. The
-    gradient of a document is that of :class:`~skdp.embedding.PrivateCBOW`'s loss, with the expected
-    negatives; where vectors hardly move, it is the same in every step, so that what is seen is the
-    sum of all released gradients, in the direction in which a canary moves it most.
-
-    .. math:: \ell = -\log s(e_t \cdot e_c) - \textstyle\sum_i \log s(-e_i \cdot e_c)
-
-    Without a seed, the beginning is unknown, and so the vectors themselves are seen.
-
-    Attributes
-    ----------
-    words : tuple of two str
-        Of the canary.
-    instead : tuple of two str, or empty
-        Of the document in its place in the other data set.
-    """
-
-    words: Words
-    instead: tuple[str, ...] = ()
-
-    def __call__(self, model: Any) -> Array:
-        """Return the way along the gradient, what each word has of it, and whether it moved."""
-        if model.random_state is None:
-            return np.asarray(model.vectors_, dtype=float).ravel()
-        still = fresh(model, model.random_state).set_params(learning_rate=_STILL)
-        documents = [list(self.words)] * max(2, math.ceil(model.batch_size_))
-        start = call_fit(still, (documents,)).vectors_
-        moved = (model.vectors_ - start) / model.learning_rate_
-        along = self.direction(start, model)
-        places = [model.key_to_index_[word] for word in (*self.words, *self.instead)]
-        by_word = (moved * along).sum(axis=1)
-        far = np.linalg.norm(moved, axis=1)
-        return np.concatenate([[by_word.sum()], by_word[places], far[places] > _MOVED * far.max()])
-
-    def direction(self, start: Array, model: Any) -> Array:
-        """Return the unit direction in which the canary and what stands in its place differ."""
-        down = -self._gradient(start, model, self.words)
-        if self.instead:
-            down = _unit(down) + _unit(self._gradient(start, model, self.instead))
-        return _unit(down)
-
-    def _gradient(self, start: Array, model: Any, words: tuple[str, ...]) -> Array:
-        """Sum over ordered pairs of the two words; negatives as expected."""
-        from skdp.embedding import Vocabulary
-        from skdp.embedding.negatives import NegativeLaw
-
-        shares = NegativeLaw.of(
-            Vocabulary.of(model.vocabulary), float(model.ns_exponent)
-        ).probabilities
-        found = np.zeros_like(start)
-        for target, context in permutations([model.key_to_index_[word] for word in words], 2):
-            pull = expit(-start[target] @ start[context])
-            found[target] -= pull * start[context]
-            found[context] -= pull * start[target]
-            push = model.negative * shares * expit(start @ start[context])
-            found += push[:, None] * start[context]
-            found[context] += push @ start
-        return found
-
-
-def _unit(vectors: Array) -> Array:
-    size = float(np.linalg.norm(vectors))
-    return vectors / size if size > 0 else vectors

@@ -82,10 +82,10 @@ class PrivateElasticNetClassifier(CorrectedProbabilitiesMixin, OutputPerturbedLi
     probability_correction : {"noise"} or None, default=None
         "noise": `predict_proba` and `predict_log_proba` multiply scores (`decision_function` and
         `predict` do not change) by ``1 / sqrt(1 + pi v / 8)``, v the variance of the noise on the
-        score of a row of the largest norm, of a tilt's at most, times K / (K - 1) for K > 2 classes;
-        for loss="log_loss". As a rule
-        it makes probabilities worse: the penalty has already made them less sure than they could
-        be (the page "Choosing a linear model" of the documentation).
+        score of a row of the largest norm, of a tilt's at most, times K / (K - 1) for K > 2
+        classes; for loss="log_loss". As a rule it makes probabilities worse: the penalty has
+        already made them less sure than they could be (the page "Choosing a linear model" of the
+        documentation).
     classes : array-like, default=None
         The public set of classes. None takes it from y and lists this among the assumptions.
     class_weight : dict or None, default=None

@@ -1,15 +1,22 @@
 """Audits of what learns from documents: canary words, and noise that is used twice."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 from skdp._random import RandomSource
 from skdp.audit import audit_epsilon, audit_randomness, audit_worst_cases, worst_case_neighbours
-from skdp.audit.repeats import with_one_row
+from skdp.audit.repeats import Variants
 from skdp.audit.word_canaries import are_documents
-from skdp.embedding import PrivateCBOW, PrivateVocabulary
-from skdp.linear_model import PrivateRidge
+from skdp.embedding import PrivateCBOW, PrivateVocabulary, document_counts
+from skdp.linear_model import PrivateRidge, SparseDPSGDClassifier, SparseDPSGDRegressor
+from skdp.pipeline import make_private_pipeline
+from skdp.privacy import Neighbours
 from skdp.privacy.gaussian_curve import gaussian_epsilon, gaussian_mu
 
 WORDS = ["ant", "bee", "cat", "dog", "elk", "fox", "gnu"]
@@ -31,7 +38,7 @@ def still(**options):
 
 
 def vocabulary(kind=PrivateVocabulary, **options):
-    return kind(7, candidates=WORDS, max_contributions=7, **{**BUDGET, **options})
+    return kind(7, **{"candidates": WORDS, "max_contributions": 7, **BUDGET, **options})
 
 
 class _OneNoise:
@@ -71,14 +78,37 @@ class TestNoiseThatIsUsedTwice:
         assert "without any noise" in found.sentence()
 
     def test_documents_that_are_tried_are_different_ones_in_one_place(self):
-        variants = [X for (X,) in with_one_row((DOCUMENTS,), 30)]
+        variants = [X for (X,) in Variants().made_of((DOCUMENTS,), 30)]
         assert len({X[0] for X in variants}) == 30
         assert all(X[1:] == DOCUMENTS[1:] for X in variants)
         assert all(len(X[0].split()) >= 2 for X in variants)
 
     def test_too_few_words_show_nothing(self):
         with pytest.raises(ValueError, match="documents"):
-            list(with_one_row((["ant bee"],), 17))
+            list(Variants().made_of((["ant bee"],), 17))
+
+    @pytest.mark.parametrize("as_lists", [False, True])
+    def test_where_a_record_is_an_example_all_documents_have_two_of_the_vocabulary(self, as_lists):
+        """Another number of examples would be no neighbour; two of two each are four apart."""
+        model = cbow(PrivateCBOW).set_params(unit="example", window=9)
+        variants = Variants.of(model)
+        assert (variants.distance, Variants.of(cbow(PrivateCBOW)).distance) == (4, 2)
+        known = [*DOCUMENTS, "unknown words", "a b"]
+        texts = [text.split() for text in known] if as_lists else known
+        made = [X for (X,) in variants.made_of((texts,), 21)]
+        sizes = {model._records(X, model._admitted_vocabulary(), False).n_records for X in made}
+        assert len(sizes) == 1
+        assert len({tuple(X[0]) for X in made}) == 21
+        with pytest.raises(ValueError, match="21 documents"):
+            list(variants.made_of((texts,), 22))
+
+    def test_examples_need_more_words_than_documents_do(self):
+        """21 pairs of words: 17 data sets would do at distance 2, but 68 are needed at 4."""
+        model = cbow(VectorsOfOneNoise).set_params(unit="example")
+        found = audit_randomness(model, (DOCUMENTS,), n_fits=2)
+        assert not found.accuses
+        assert "cannot tell" in found.sentence()
+        assert audit_randomness(model.set_params(epsilon=0.5), (DOCUMENTS,), n_fits=2).accuses
 
 
 def test_documents_are_told_from_tables():
@@ -99,6 +129,7 @@ class TestCanaries:
             (still(unit="example"), "two examples", 4),
             (vocabulary(), "document emptied", 1),
             (vocabulary(neighbours="add-or-remove-one"), "document removed", 1),
+            (vocabulary(neighbours="replace-one"), "document emptied", 1),
             (PrivateVocabulary(neighbours="add-or-remove-one", **BUDGET), "document removed", 1),
         ],
     )
@@ -123,6 +154,18 @@ class TestCanaries:
         steps = [seen(model.fit(documents)) for documents in (there, gone)]
         apart = (steps[0] - steps[1])[0]
         assert 0.9 * 3 * CLIP / 4 < apart <= 3 * CLIP / 4 * (1 + 1e-9)
+
+    def test_two_examples_pull_as_far_as_they_are_clipped_to(self):
+        """With the same noise, what is seen differs by what the direction was made of."""
+        rare = dict.fromkeys(WORDS[:6], 1) | {WORDS[6]: 10**6}
+        model = still(
+            unit="example", sampling="fixed_size", batch_size=2, vocabulary=rare, random_state=3
+        )
+        pair = worst_case_neighbours(model, n_rows=4)[-1]
+        seen = [pair.release(model.fit(*side))[0] for side in (pair.data, pair.neighbour)]
+        length = np.linalg.norm(pair.release.difference(pair.release.start(model), model))
+        assert seen[0] - seen[1] == pytest.approx(length / 2, rel=1e-3)
+        assert CLIP < length <= 4 * CLIP
 
     def test_as_few_words_as_there_may_be_are_enough_but_for_examples(self):
         two = {"vocabulary": WORDS[:2]}
@@ -177,6 +220,128 @@ class TestCanaries:
         found = audit_worst_cases(still(), n_fits=30, controls=False, random_state=0)
         assert not found.failed
         assert not found.accuses
+
+
+class QuietMechanism:
+    """Says what a mechanism says, and adds a share of its noise."""
+
+    def __init__(self, mechanism, share):
+        self._says = mechanism
+        self.release = replace(mechanism, noise_std=share * mechanism.noise_std).release
+
+    def __getattr__(self, name):
+        return getattr(self._says, name)
+
+
+class TestReplacedDocuments:
+    """A document of m words of a vocabulary, replaced by one of m others: sqrt(2 m) apart."""
+
+    CLAIM = {"epsilon": 1.0, "delta": 0.3}  # noqa: RUF012
+
+    def model(self):
+        return vocabulary(max_contributions=3, neighbours="replace-one", **self.CLAIM)
+
+    def test_the_pair_moves_counts_as_far_as_the_sensitivity(self):
+        model = self.model()
+        *_, pair = worst_case_neighbours(model, n_rows=5)
+        assert (pair.name, pair.distance) == ("document replaced", 1)
+        assert pair.data[0][1:] == pair.neighbour[0][1:]
+        counts = model._document_counts()
+        exact = [counts.of(*side, np.uint64(0)).toarray() for side in (pair.data, pair.neighbour)]
+        apart = np.linalg.norm(exact[0] - exact[1])
+        assert apart == pytest.approx(counts.sensitivity(Neighbours.REPLACE_ONE).value)
+        shown = np.zeros((1, 8))
+        shown[0, 2:] = [6.0, 5.0, 4.0, 1.0, 2.0, 3.0]
+        assert pair.event(shown) == 9.0
+
+    def test_half_as_many_candidates_have_no_other_words(self):
+        model = vocabulary(neighbours="replace-one")
+        assert [pair.name for pair in worst_case_neighbours(model)] == ["document emptied"]
+
+    def audited(self, monkeypatch, model, n_fits, share=1.0):
+        mechanism = model._mechanism(model._document_counts())
+        planted = QuietMechanism(mechanism, share)
+        monkeypatch.setattr(PrivateVocabulary, "_mechanism", lambda self, counts: planted)
+        *_, pair = worst_case_neighbours(model, n_rows=4)
+        return audit_epsilon(
+            model, pair.data, pair.neighbour, n_fits=n_fits, event=pair.event,
+            release=pair.release, random_state=0,
+        )  # fmt: skip
+
+    def test_honest_noise_is_not_accused(self, monkeypatch):
+        found = self.audited(monkeypatch, self.model(), 300)
+        assert not found.accuses
+        assert 0.9 < found.gaussian_counts.mu() < gaussian_mu(**self.CLAIM)
+
+    def test_noise_that_is_divided_by_the_root_of_seven_is_found_out(self, monkeypatch):
+        """That happens by chance 1 - 1e-11."""
+        assert self.audited(monkeypatch, self.model(), 300, share=1 / math.sqrt(7)).accuses
+
+    def test_noise_for_the_root_of_m_is_found_out(self, monkeypatch):
+        """The planted bug counts the document that goes, not the one that comes."""
+        monkeypatch.setitem(document_counts._VOTES, Neighbours.REPLACE_ONE, 1)
+        assert self.audited(monkeypatch, self.model(), 1000).accuses
+
+
+class TestPipelines:
+    """A step that reads documents makes rows documents; what learns from labels gets some."""
+
+    @staticmethod
+    def pipeline(kind=SparseDPSGDClassifier, **options):
+        words = PrivateCBOW(2, vocabulary=WORDS, n_epochs=1, batch_size=2)
+        return make_private_pipeline(
+            words, kind(n_epochs=1, batch_size=3, **options), epsilon=2.0, delta=1e-3
+        )
+
+    @pytest.mark.parametrize(
+        ("relation", "name", "distance"),
+        [
+            (None, "document replaced", 2),  # an empty document is a row with a label
+            ("replace-one", "document replaced", 1),
+            ("add-or-remove-one", "document removed", 1),
+        ],
+    )
+    def test_documents_come_with_labels(self, relation, name, distance):
+        pairs = worst_case_neighbours(
+            self.pipeline(classes=["no", "yes"]), relation=relation, n_rows=6
+        )
+        assert [pair.name for pair in pairs] == [name, f"{name}, alone"]
+        for pair in pairs:
+            (X, y), (other, labels) = pair.data, pair.neighbour
+            assert pair.distance == distance
+            assert (len(X), len(y), len(other)) == (6, 6, len(labels))
+            assert set(y) == {"no", "yes"}
+            kept = len(other) - 5
+            assert X[1:] == other[kept:]
+            assert y[1:].tolist() == labels[kept:].tolist()
+
+    def test_they_can_be_audited_and_weights_and_answers_are_seen(self):
+        model = self.pipeline(classes=[0, 1])
+        pair = worst_case_neighbours(model)[0]
+        shown = pair.release(model.fit(*pair.data))
+        last = model.steps[-1][1]
+        assert set(last.coef_.ravel()) <= set(shown)
+        assert set(model.decision_function(pair.data[0][:1])) <= set(shown)
+        assert not audit_worst_cases(model, n_fits=20, controls=False).failed
+
+    def test_numbers_are_labels_too(self):
+        model = self.pipeline(SparseDPSGDRegressor)
+        _, y = worst_case_neighbours(model)[0].data
+        assert set(y) == {-50.0, 50.0}
+
+    def test_a_relation_that_no_statement_says_is_asked_for(self):
+        model = make_pipeline(cbow(PrivateCBOW), PrivateRidge())
+        with pytest.raises(ValueError, match="pass the relation"):
+            worst_case_neighbours(model)
+
+    def test_what_nobody_has_canaries_for_is_refused(self):
+        with pytest.raises(ValueError, match=r"estimator__privatecbow=PrivateCBOW.*two data sets"):
+            worst_case_neighbours(GridSearchCV(self.pipeline(), {}))
+        by_example = make_pipeline(cbow(PrivateCBOW).set_params(unit="example"), PrivateRidge())
+        with pytest.raises(ValueError, match="protects no document"):
+            worst_case_neighbours(
+                by_example.set_params(privateridge=SparseDPSGDClassifier()), relation="zero-out"
+            )
 
 
 def audited(claims, model, n_fits=200):

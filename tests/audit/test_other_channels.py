@@ -18,7 +18,7 @@ from skdp.audit import (
     record_and_replay,
     worst_case_neighbours,
 )
-from skdp.audit.repeats import chance_of_arrangement, fits_to_exclude, with_one_row
+from skdp.audit.repeats import Variants, chance_of_arrangement, fits_to_exclude
 from skdp.cli import main
 from skdp.linear_model import PrivateElasticNetClassifier, PrivateRidge, SparseDPSGDClassifier
 from tests.support.toy_models import NoisyMean
@@ -224,11 +224,12 @@ class TestRepeats:
         ]
         assert (np.array(chances) <= 0.01).sum() <= 130
 
+    @pytest.mark.parametrize("apart", [2, 4])
     @pytest.mark.parametrize("claim", [Claim(1.0, 0.0), Claim(0.1, 1e-6), Claim(None, 0.0)])
-    def test_so_many_data_sets_of_neighbours_exclude_a_claim(self, claim):
-        """The likeliest of all is output i on data set i, with e^(2 e)/(K - 1 + e^(2 e)) each."""
-        number = fits_to_exclude(claim)
-        factor = np.exp(2 * (claim.epsilon or 1.0))
+    def test_so_many_data_sets_of_neighbours_exclude_a_claim(self, claim, apart):
+        """The likeliest of all is output i on data set i, with e^(m e)/(K - 1 + e^(m e)) each."""
+        number = fits_to_exclude(claim, apart)
+        factor = np.exp(apart * (claim.epsilon or 1.0))
         own = factor / (number - 1 + factor)
         assert number * math.log(own**2) <= math.log(1e-6)
         assert fits_to_exclude(Claim(30.0, 0.0)) is None
@@ -237,7 +238,7 @@ class TestRepeats:
     def test_rows_of_any_container_change_in_one_place(self):
         for X in (ONE_ROW, ONE_ROW.tolist(), sparse.csr_array(ONE_ROW)):
             for given in ((X, [0, 1]), {"X": X, "y": [0, 1]}):
-                made = list(with_one_row(given, 3))
+                made = list(Variants().made_of(given, 3))
                 tables = [m["X"] if isinstance(m, dict) else m[0] for m in made]
                 dense = [t.toarray() if sparse.issparse(t) else t for t in tables]
                 assert len({tuple(t[0]) for t in dense}) == 3

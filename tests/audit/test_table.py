@@ -22,6 +22,14 @@ PACKAGES = (
 PUBLIC = {"PublicRangeScaler", "RowNormClipper"}
 
 
+def test_every_control_was_found_out():
+    rows = pd.concat([pd.read_csv(path) for path in RESULTS.glob("*.csv")])
+    controls = rows[rows["noise_share"].notna()]
+    assert len(controls) > 20
+    assert (controls["noise_share"] < 1).all()
+    assert controls["control_accused"].astype(bool).all()
+
+
 def test_every_estimator_that_is_exported_was_audited_and_no_more_is_accused_than_by_chance():
     exported = {
         name
