@@ -1,6 +1,6 @@
 """Documents of words that nobody else has, for models that learn from documents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, islice, product
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from skdp.privacy import Neighbours
 __all__ = ["are_documents", "known_words", "of_documents", "reads_documents", "refuse_documents"]
 
 Words = tuple[str, ...]
+Form = Callable[[list[str]], Any]
 #: The more examples a document has, the longer its gradient, up to the norm it is clipped to.
 _TIMES = 6
 _LETTERS = 8
@@ -66,7 +67,7 @@ def of_documents(estimator: Any, relation: Any, n_rows: int) -> Iterator[Neighbo
     has as many as may count, and all have the same, or those of the canary's place.
     """
     own, other, shared = _words(estimator)
-    labels = labels_of(estimator)
+    labels, form = labels_of(estimator), _form(estimator)
     if relation is None:
         relation = _relation(estimator, _text(shared), labels, n_rows)
     relation = Neighbours(relation)
@@ -74,7 +75,7 @@ def of_documents(estimator: Any, relation: Any, n_rows: int) -> Iterator[Neighbo
         yield from _of_votes(relation, own, other, n_rows)
         return
     changed = _changed(relation, reader(estimator)("unit") == "example", own, other, labels)
-    release: Any = StepsSeen((_text(own), _text(other)))
+    release: Any = StepsSeen((form(_text(own)), form(_text(other))))
     if hasattr(estimator, "init_scale"):
         release = VectorsMoved(own, other if changed.replaced else ())
     others = {"": _text(shared), ", alone": []} if shared != own else {"": _text(shared)}
@@ -82,8 +83,8 @@ def of_documents(estimator: Any, relation: Any, n_rows: int) -> Iterator[Neighbo
         rest = [text] * (n_rows - 1)
         yield NeighbouringPair(
             changed.name + among,
-            _arguments(changed.first, rest, labels, 0),
-            _arguments(changed.second, rest, labels, -1),
+            _arguments(changed.first, rest, labels, 0, form),
+            _arguments(changed.second, rest, labels, -1, form),
             "noise that is missing, or only where a document touches a word",
             changed.distance,
             release=release,
@@ -126,7 +127,7 @@ def _relation(
 ) -> Neighbours:
     size = reader(estimator)("batch_size")
     n_documents = max(n_rows, min(size, _MOST)) if isinstance(size, int) else n_rows
-    data = _arguments([], [document] * n_documents, labels, 0)
+    data = _arguments([], [document] * n_documents, labels, 0, _form(estimator))
     # Of one step of several, a parameter says nothing of the whole.
     by_parameter = not hasattr(estimator, "steps")
     return relation_of(estimator, data, otherwise=None, by_parameter=by_parameter)
@@ -165,13 +166,23 @@ def _changed(
 
 
 def _arguments(
-    changed: list[list[str]], rest: list[list[str]], labels: tuple[Any, ...], own: int
+    changed: list[list[str]],
+    rest: list[list[str]],
+    labels: tuple[Any, ...],
+    own: int,
+    form: Form,
 ) -> tuple[Any, ...]:
     """Return arguments of `fit`: with labels by turns, where there are any, and the canary's."""
+    documents = [form(words) for words in changed + rest]
     if not labels:
-        return (changed + rest,)
+        return (documents,)
     others = np.resize(np.array(labels), len(rest)).tolist()
-    return changed + rest, np.array([labels[own]] * len(changed) + others)
+    return documents, np.array([labels[own]] * len(changed) + others)
+
+
+def _form(estimator: Any) -> Form:
+    """Texts for vectorisers that can do nothing else, lists of words for all others."""
+    return " ".join if isinstance(reader(estimator)("analyzer"), str) else list
 
 
 def _text(words: Words) -> list[str]:

@@ -67,11 +67,11 @@ class StepsSeen:
 
     Attributes
     ----------
-    documents : tuple of lists of str
+    documents : tuple of lists of str, or of str
         What the model is asked about.
     """
 
-    documents: tuple[list[str], ...]
+    documents: tuple[Any, ...]
 
     def __call__(self, model: Any) -> Array:
         """Return the numbers, shape (n_numbers,)."""

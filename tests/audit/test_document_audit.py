@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -14,7 +16,12 @@ from skdp.audit import audit_epsilon, audit_randomness, audit_worst_cases, worst
 from skdp.audit.repeats import Variants
 from skdp.audit.word_canaries import are_documents
 from skdp.embedding import PrivateCBOW, PrivateVocabulary, document_counts
-from skdp.linear_model import PrivateRidge, SparseDPSGDClassifier, SparseDPSGDRegressor
+from skdp.linear_model import (
+    PrivateRidge,
+    PrivateRidgeClassifier,
+    SparseDPSGDClassifier,
+    SparseDPSGDRegressor,
+)
 from skdp.pipeline import make_private_pipeline
 from skdp.privacy import Neighbours
 from skdp.privacy.gaussian_curve import gaussian_epsilon, gaussian_mu
@@ -323,6 +330,22 @@ class TestPipelines:
         assert set(last.coef_.ravel()) <= set(shown)
         assert set(model.decision_function(pair.data[0][:1])) <= set(shown)
         assert not audit_worst_cases(model, n_fits=20, controls=False).failed
+
+    @pytest.mark.parametrize("kind", [RidgeClassifier(), PrivateRidgeClassifier(classes=[0, 1])])
+    def test_words_are_split_by_whoever_can_split_texts_alone(self, kind):
+        model = make_pipeline(HashingVectorizer(n_features=16, norm=None), kind)
+        pair = worst_case_neighbours(model, relation="replace-one", n_rows=6)[0]
+        assert all(isinstance(text, str) for text in pair.data[0])
+        found = audit_epsilon(
+            model,
+            pair.data,
+            pair.neighbour,
+            n_fits=60,
+            release=pair.release,
+            epsilon=1.0,
+            random_state=0,
+        )
+        assert found.accuses == isinstance(kind, RidgeClassifier)
 
     def test_numbers_are_labels_too(self):
         model = self.pipeline(SparseDPSGDRegressor)
