@@ -233,6 +233,22 @@ class Dense:
         return Selection(where, (total / grid + self.noises.of(std)[at:][: len(where)]) * grid)
 
 
+def is_fresh(recorded):
+    """Whether no word of bits, and no noise that hardly ever repeats itself, was drawn twice."""
+    for supply in recorded.supplies:
+        drawn = [np.concatenate([plane.ravel() for plane in supply["planes"]])]
+        numbers = supply["rows"]
+        n_rows = len(supply["law"].strata)
+        drawn += [numbers[row] for row in range(n_rows + 1) if row == n_rows or continuous(supply)]
+        if any(len(np.unique(some)) < len(some) for some in drawn):
+            return False
+    return True
+
+
+def continuous(supply):
+    return not isinstance(supply["law"], Gaussians)
+
+
 def compared(monkeypatch, selector, *, by_document=True, level=1.0, noise=None, **sizes):
     """Return the vectors of the fused steps, those of dense noise, and the latter."""
     noises, drawn_bars = Noises(), []
@@ -267,6 +283,7 @@ def compared(monkeypatch, selector, *, by_document=True, level=1.0, noise=None, 
     again = gradients_of(records, size=SIZE)
     again._records_of_test = records
     dense = Dense(recorded, noises, again)
+    dense.is_fresh = is_fresh(recorded)
     return fused, dense.run(plan, adam_of(plan), batches, drawn_bars), dense
 
 
@@ -276,8 +293,9 @@ def test_given_the_same_bits_vectors_are_those_of_dense_noise_bit_for_bit(
     selector, level, monkeypatch
 ):
     """Noise of every other coordinate, of whatever the first bits leave open, changes nothing."""
-    fused, dense, _ = compared(monkeypatch, selector, level=level)
+    fused, dense, found = compared(monkeypatch, selector, level=level)
     assert np.array_equal(fused, dense)
+    assert found.is_fresh
 
 
 @pytest.mark.parametrize("selector", ["gaussian, again", "exponential"])
@@ -342,14 +360,41 @@ def test_faults_are_found(fault, monkeypatch):
     assert not np.array_equal(fused, dense)
 
 
-def released_by(run, selector, steps):
+def planes_of_one_step(monkeypatch):
+    original, kept = supply_module.Supply.planes, []
+
+    def planes(supply, n_steps, *shape):
+        kept.append(original(supply, 1, *shape))
+        return np.repeat(kept[0], n_steps, axis=0)
+
+    monkeypatch.setattr(supply_module.Supply, "planes", planes)
+
+
+def noises_of_one_draw(monkeypatch):
+    original, kept = strata.Exponentials.draw, {}
+
+    def draw(law, place, out, rng):
+        original(law, place, out, rng)
+        out[:] = np.resize(kept.setdefault(place, out.copy()), len(out))
+
+    monkeypatch.setattr(strata.Exponentials, "draw", draw)
+
+
+@pytest.mark.parametrize("fault", [planes_of_one_step, noises_of_one_draw])
+def test_bits_that_are_drawn_twice_are_found(fault, monkeypatch):
+    fault(monkeypatch)
+    _, _, found = compared(monkeypatch, SELECTORS["exponential"])
+    assert not found.is_fresh
+
+
+def released_by(run, selector, steps, level):
     """What each of many steps on the same vectors selects, and the values it releases."""
     records, gradients = instance()
-    plan = planned(selector, records.n_records, steps=steps, rate=1.0)
+    plan = planned(selector, records.n_records, level, steps=steps, rate=1.0)
     optimizer, moments = adam_of(plan, rate=0.0), [np.zeros(N)]
 
     def begin(made):
-        gradients.begin(0)
+        gradients.begin(made)
         if made:
             moments.append(optimizer._first.copy())
 
@@ -364,23 +409,41 @@ def released_by(run, selector, steps):
     return moved, values
 
 
-LAWS = ("gaussian, again", "exponential", "sparse vector")
+#: Selectors and levels at which coordinates are selected neither always nor by chance alone.
+LAWS = (
+    ("gaussian, few", 0.1), ("gaussian, again", 0.1), ("exponential, few", 0.1),
+    ("sparse vector, low", 0.3), ("sparse vector", 1.0), ("adafest", 2.0),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("selector", LAWS)
-def test_selections_and_values_have_the_law_of_the_loop(selector, monkeypatch):
+@pytest.mark.parametrize(("selector", "level"), LAWS)
+def test_selections_and_values_have_the_law_of_the_loop(selector, level, monkeypatch):
     """Each coordinate as often, and values alike: false alarms of 1e-6, each among all tests."""
     monkeypatch.setattr(supply_module, "_NOISES", 2**10)
     monkeypatch.setattr(supply_module, "_BYTES", 2**12)
     steps, alarm = 700, 1e-6 / (len(LAWS) * (N + 2))
-    here, values = released_by(fused_coordinates_dpsgd, SELECTORS[selector], steps)
-    there, others = released_by(dpsgd, SELECTORS[selector], steps)
+    here, values = released_by(fused_coordinates_dpsgd, SELECTORS[selector], steps, level)
+    there, others = released_by(dpsgd, SELECTORS[selector], steps, level)
     for one, two in zip(here.T.sum(axis=1), there.T.sum(axis=1), strict=True):
         table = [[one, len(here) - one], [two, len(there) - two]]
         if 0 < one + two < len(here) + len(there):
             assert stats.fisher_exact(table).pvalue > alarm
     assert stats.ks_2samp(here.sum(axis=1), there.sum(axis=1)).pvalue > alarm
     assert stats.ks_2samp(values, others).pvalue > alarm
+
+
+def test_bars_of_the_sparse_vector_technique_have_the_noise_of_its_threshold():
+    """Lyu, Su and Li (2017), epsilon split 1 : (2 c)^(2/3), in units of the noise on scores.
+
+    A false alarm has probability 1e-7.
+    """
+    plan = planned(SELECTORS["sparse vector"], 30)
+    selection = plan.step_at(next(plan.multipliers())).selection
+    rule, reach, ratio = rule_of(selection), selection.sensitivity.value, 60 ** (2 / 3)
+    of_threshold = reach * (1 + ratio) / selection.epsilon
+    assert reach / of_threshold + 60 * reach / rule.scale == pytest.approx(selection.epsilon)
+    bars = rule.bars(20_000, RandomSource.from_seed(5))
+    assert stats.kstest(bars, stats.laplace(scale=of_threshold / rule.scale).cdf).pvalue > 1e-7
 
 
 def test_only_steps_that_are_the_same_are_fused(monkeypatch):

@@ -35,15 +35,21 @@ _VALUES_AT_A_TIME = 2**16
 def can_fuse_coordinates(plan: TrainingPlan, gradients: CbowGradients) -> bool:
     """Whether `fused_coordinates_dpsgd` makes these steps: a rule, few coordinates, a compiler."""
     step = plan.step_at(next(plan.multipliers()))
-    n_words, size = gradients.shape
+    size = gradients.shape[1]
     numbers = 4 * plan.sampler.divisor * gradients.most_rows * size
     return (
         isinstance(step, Selecting)
         and rule_of(step.selection) is not None
         and hasattr(gradients.route, "work")
-        and n_words * -(-size // _WIDTH) * _WIDTH <= MOST_COORDINATES
+        and _padded(gradients) <= MOST_COORDINATES
         and numbers <= _MOST_NUMBERS
     )
+
+
+def _padded(gradients: CbowGradients) -> int:
+    """Number of coordinates that bits are drawn of."""
+    n_words, size = gradients.shape
+    return n_words * -(-size // _WIDTH) * _WIDTH
 
 
 def fused_coordinates_dpsgd(
@@ -72,9 +78,9 @@ def fused_coordinates_dpsgd(
     are an order that no data enters.
     """
     batches, run = rng.spawn(), _Coordinates(gradients, optimizer, rng.spawn(), rng.spawn())
-    steps, made = plan.steps(), 0
+    steps, made, bits = plan.steps(), 0, _padded(gradients) // _BITS + 1
     for block in plan.sampler.blocks(gradients.n_records, plan.n_steps, batches):
-        for step, part in portions(steps, block, gradients.size // _BITS + 1, made, every):
+        for step, part in portions(steps, block, bits, made, every):
             if begin is not None and made % every == 0:
                 begin(made)
             run.make(step, part, made)
