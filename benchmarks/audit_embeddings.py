@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.audit_cases import Case
 from benchmarks.audit_powerful import BUDGET, first_number, with_control
 from benchmarks.audit_rows import RowsLaw, RowsSeen
-from benchmarks.audit_sums import SumLaw, epsilon_shown, mean_curve, signs
+from benchmarks.audit_sums import SumLaw, epsilon_shown, mean_curve
 from skdp.audit import NeighbouringPair, worst_case_neighbours
 from skdp.audit.fits import call_fit, fresh
 from skdp.privacy.gaussian_curve import gaussian_epsilon, gaussian_mu
@@ -115,11 +115,13 @@ class Seen:
         return replace(self, plan=replace(self.plan, noise=noise))
 
     def theory(self) -> float:
-        """Return what fits without end show of one record."""
+        """Return what fits without end show of one record.
+
+        Adam's first step divides each number of a gradient by its size and 1e-8, which leaves its
+        sign, and as much of its size as digits can tell.
+        """
         if self.model.selector is not None:
             curve = mean_curve(self.laws_of_rows())
-        elif self.model.optimizer == "adam":
-            curve = signs(np.array([pull.ravel() for pull in self._pulls()]))
         else:
             curve = mean_curve(self.laws())
         return epsilon_shown(curve, self.model.delta, self.pair.distance)

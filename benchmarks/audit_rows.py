@@ -16,6 +16,9 @@ from skdp.mechanisms.gaussian_selection import GaussianThreshold, GaussianTopK
 _TAIL, _CELLS = 9.0, 4000
 #: Rows that were not released move by less, in units of the noise.
 _ROUNDING = 1e-4
+#: So much less than the longest row of a gradient is that of a word that is hardly ever drawn as a
+#: negative one, with the gradient that is expected: records do not touch it.
+_TOUCHED = 1e-3
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class RowsLaw:
         lengths, selection = np.linalg.norm(gradient, axis=1), step.by_row.selection
         if isinstance(selection, GaussianThreshold):
             sets = np.array(list(product([False, True], repeat=len(lengths))))
-            scores = (lengths > 0) / math.sqrt((lengths > 0).sum()) * step.by_row.map_norm
+            touched = lengths > _TOUCHED * lengths.max()
+            scores = touched / math.sqrt(touched.sum()) * step.by_row.map_norm
             pick = _surviving
         else:
             sets = np.eye(len(lengths), dtype=bool)

@@ -102,19 +102,22 @@ def _best_of_some(search: Any, pair: NeighbouringPair, n_fits: int) -> Case:
     control = clone(search).set_params(epsilon=_LOUDER * search.epsilon)
     law, loud = law_of(search, pair), law_of(control, pair)
     honest = replace(pair, event=law.event(n_fits, odd_and_score))
-    return _case(search, honest, n_fits, law.largest, loud.event(CONTROL_FITS, odd_and_score))
+    seen, share = loud.event(CONTROL_FITS, odd_and_score), law.epsilon / loud.epsilon
+    return _case(search, honest, n_fits, law.largest, seen, share)
 
 
 def _one_of_all(search: Any, pair: NeighbouringPair, n_fits: int) -> Case:
     """One that is picked by the exponential mechanism, whose score is not released."""
     theory = chosen_by_exponential(search.epsilon, _CANDIDATES, search.held_out)
     won = Event(first_number, 0.5, "the odd candidate wins")
-    return _case(search, replace(pair, event=won), n_fits, theory, won)
+    return _case(search, replace(pair, event=won), n_fits, theory, won, 1 / _LOUDER)
 
 
-def _case(search: Any, pair: NeighbouringPair, n_fits: int, theory: float, event: Event) -> Case:
+def _case(
+    search: Any, pair: NeighbouringPair, n_fits: int, theory: float, event: Event, share: float
+) -> Case:
     loud = _LOUDER * search.epsilon
-    case = with_control(search, pair, n_fits, theory, loud, 1 / _LOUDER, CONTROL_FITS)
+    case = with_control(search, pair, n_fits, theory, loud, share, CONTROL_FITS)
     return replace(case, control_event=event)
 
 

@@ -129,27 +129,3 @@ def _least_hits(n: int, claim: Claim, distance: int) -> Any:
 def mean_curve(laws: Any) -> Curve:
     """Curve of a law drawn from these, each as likely, which the attacker is told."""
     return lambda epsilon: float(np.mean([law.curve(epsilon) for law in laws]))
-
-
-def signs(gradients: Any, draws: int = 2000, seed: int = 0) -> Curve:
-    """Curve of the signs of gradients with noise of unit variance, against those of noise alone.
-
-    Parameters
-    ----------
-    gradients : ndarray of shape (n_starts, n_coordinates)
-        Each row as likely as the others; the attacker knows which one it is.
-    """
-    rng = np.random.default_rng(seed)
-    likely = np.clip(ndtr(np.asarray(gradients)), 1e-15, 1 - 1e-15)[:, None, :]
-    shape = (likely.shape[0], draws, likely.shape[2])
-
-    def ratios(positive: Any) -> Any:
-        return np.where(positive, np.log(2 * likely), np.log(2 * (1 - likely))).sum(axis=-1).ravel()
-
-    first, second = (ratios(rng.random(shape) < share) for share in (likely, 0.5))
-
-    def curve(epsilon: float) -> float:
-        forth, back = (1 - np.exp(np.minimum(epsilon - some, 0.0)) for some in (first, -second))
-        return float(max(forth.mean(), back.mean()))
-
-    return curve

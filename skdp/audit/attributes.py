@@ -7,7 +7,7 @@ from typing import Any, final
 
 from skdp.audit.claims import Claim
 from skdp.audit.counts import EventCounts
-from skdp.audit.fits import fresh
+from skdp.audit.fits import NoFitError, fresh
 from skdp.audit.replay import same
 
 __all__ = ["AttributeAudit", "audit_attributes"]
@@ -103,6 +103,11 @@ def audit_attributes(
     confidence : float, default=0.95
         In (0, 1).
 
+    Raises
+    ------
+    RuntimeError
+        If no fit on either data set succeeded.
+
     Examples
     --------
     >>> from sklearn.linear_model import Ridge
@@ -123,6 +128,9 @@ def audit_attributes(
         return names, [sentence for name in names if (sentence := _told(name, first, second))]
 
     names, found = found_in(_SCREENED if n_fits is None else n_fits)
+    raised = [trace["the error raised"] for trace in (*first, *second)]
+    if all(raised):
+        raise NoFitError(f"No fit succeeded; the first raised {raised[0]}.")
     if found and n_fits is None and claim.epsilon is not None:
         needed = (
             n

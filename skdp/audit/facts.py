@@ -99,7 +99,8 @@ def relation_of(
             if otherwise is None:
                 raise ValueError(
                     f"{type(estimator).__name__}, fitted to canaries, does not say for which "
-                    "neighbours it is private: pass the relation."
+                    f"neighbours it is private ({type(error).__name__}: {error}). Pass the "
+                    "relation if that is not the reason."
                 ) from error
             given = otherwise
     return Neighbours(given)

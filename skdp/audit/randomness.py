@@ -119,8 +119,9 @@ def audit_randomness(
     each of the data sets, follow that row without noise.
 
     Such data sets are two neighbours apart at most: 17 of them refute epsilon = 1, and a hundred,
-    as many as are tried, refute up to 2.2. Documents are sets of two or more of the words in
-    `data`, so that five words are enough for epsilon = 1, and seven for any. Where the
+    as many as are tried, refute up to 2.2. Documents are sets of the words in
+    `data` of which something is learnt, of as many as have votes, or of two and more of them: then
+    five words are enough for epsilon = 1, and seven for any. Where the
     unit is an example, two documents of two words are four neighbours apart: 68 pairs of words of
     the vocabulary refute epsilon = 1, for which 13 words are needed, and more than 1.1 is not
     refuted. With fewer words, or a larger epsilon, the audit says that it cannot tell.

@@ -7,7 +7,6 @@ exactly are what differential privacy excludes.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from scipy.special import gammaln
 
 from skdp.audit.claims import Claim
 from skdp.audit.facts import reader
-from skdp.audit.word_canaries import are_documents, known_words
+from skdp.audit.word_canaries import are_documents, known_words, stop_words, votes
+from skdp.embedding.documents import token_lists
 
 __all__ = ["CHANCE", "Variants", "chance_of_arrangement", "fits_to_exclude"]
 
@@ -91,17 +91,27 @@ class Variants:
         Whether a record is an example of a document. All documents are of two words then, and have
         two examples each: their number is public, and one more of them is no neighbour.
     words : tuple of str
-        The only ones that make examples, as far as that is known; empty for any.
+        The only ones that are learnt of, as far as that is known; empty for any.
+    stopped : frozenset of str
+        Words that nothing is learnt of.
+    smallest, largest : int
+        How many words a document has: two make an example, and one has a vote, as so many have.
     """
 
     by_example: bool = False
     words: tuple[str, ...] = ()
+    stopped: frozenset[str] = frozenset()
+    smallest: int = 2
+    largest: int = 2**30
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
         """Read what a record is."""
         by_example = reader(estimator)("unit") == "example"
-        return cls(by_example, known_words(estimator) if by_example else ())
+        sizes = (1, estimator.max_contributions) if votes(estimator) else (2,)
+        if by_example:
+            sizes = (2, 2)
+        return cls(by_example, known_words(estimator), stop_words(estimator), *sizes)
 
     @property
     def distance(self) -> int:
@@ -120,21 +130,20 @@ class Variants:
             yield {**data, "X": given} if isinstance(data, dict) else (given, *data[1:])
 
     def _documents(self, X: list[Any], number: int) -> Iterator[list[Any]]:
-        """The smallest sets of two words or more, of which no two are the same."""
-        words = sorted({word for text in X for word in (text.split() if _is_text(text) else text)})
-        if self.by_example:
-            words = [word for word in words if self._makes_examples(word, _is_text(X[0]))]
-        largest = 2 if self.by_example else len(words)
-        chosen = (some for size in range(2, largest + 1) for some in combinations(words, size))
+        """The smallest sets of words that something is learnt of, of which no two are the same."""
+        found = {word for document in token_lists(X) for word in document}
+        words = sorted(word for word in found if self._counts(word, _is_text(X[0])))
+        sizes = range(self.smallest, min(self.largest, len(words)) + 1)
+        chosen = (some for size in sizes for some in combinations(words, size))
         documents = list(islice(chosen, number))
         if len(documents) < number:
             raise ValueError(f"{len(words)} words make {len(documents)} documents, not {number}")
         for document in documents:
             yield [" ".join(document) if _is_text(X[0]) else list(document), *X[1:]]
 
-    def _makes_examples(self, word: str, in_text: bool) -> bool:
-        known = not self.words or word in self.words
-        return known and not (in_text and re.fullmatch(r"\w\w+", word.lower()) is None)
+    def _counts(self, word: str, in_text: bool) -> bool:
+        known = (not self.words or word in self.words) and word not in self.stopped
+        return known and not (in_text and next(token_lists([word])) != [word])
 
 
 def _with_one_number(X: Any, number: int) -> Iterator[Any]:

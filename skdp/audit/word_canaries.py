@@ -12,7 +12,15 @@ from skdp.audit.pairs import NeighbouringPair
 from skdp.audit.word_releases import CountsOfWords, SignedSum, StepsSeen, VectorsMoved
 from skdp.privacy import Neighbours
 
-__all__ = ["are_documents", "known_words", "of_documents", "reads_documents", "refuse_documents"]
+__all__ = [
+    "are_documents",
+    "known_words",
+    "of_documents",
+    "reads_documents",
+    "refuse_documents",
+    "stop_words",
+    "votes",
+]
 
 Words = tuple[str, ...]
 Form = Callable[[list[str]], Any]
@@ -71,10 +79,11 @@ def of_documents(estimator: Any, relation: Any, n_rows: int) -> Iterator[Neighbo
     if relation is None:
         relation = _relation(estimator, _text(shared), labels, n_rows)
     relation = Neighbours(relation)
-    if _votes(estimator):
+    if votes(estimator):
         yield from _of_votes(relation, own, other, n_rows)
         return
-    changed = _changed(relation, reader(estimator)("unit") == "example", own, other, labels)
+    by_example, behind = reader(estimator)("unit") == "example", hasattr(estimator, "steps")
+    changed = _changed(relation, by_example, own, other, behind)
     release: Any = StepsSeen((form(_text(own)), form(_text(other))))
     if hasattr(estimator, "init_scale"):
         release = VectorsMoved(own, other if changed.replaced else ())
@@ -117,7 +126,7 @@ def _of_votes(
         )
 
 
-def _votes(estimator: Any) -> bool:
+def votes(estimator: Any) -> bool:
     """Whether each document has a vote for some words, and nothing else is learnt of it."""
     return hasattr(estimator, "max_contributions") and not hasattr(estimator, "init_scale")
 
@@ -142,14 +151,14 @@ class _Changed(NamedTuple):
 
 
 def _changed(
-    relation: Neighbours, by_example: bool, own: Words, other: Words, labels: tuple[Any, ...]
+    relation: Neighbours, by_example: bool, own: Words, other: Words, behind: bool
 ) -> _Changed:
     canary = [_text(own)]
     if by_example:  # of two words a document makes two examples, whose number is public
-        if labels:
+        if behind:
             raise ValueError(
-                "unit='example' protects no document, to which a label belongs: no pair of "
-                "neighbours is known."
+                "unit='example' protects no document, which a row of what comes behind it is: no "
+                "pair of neighbours is known."
             )
         if not other:
             raise ValueError("unit='example' needs a vocabulary of three words for a canary.")
@@ -158,8 +167,8 @@ def _changed(
         return _Changed("two examples replaced", two, instead, distance, replaced=True)
     if relation is Neighbours.ADD_OR_REMOVE_ONE:
         return _Changed("document removed", canary, [])
-    # To what learns from labels, an empty document is a row like any other.
-    distance = 2 if labels and relation is Neighbours.ZERO_OUT else 1
+    # To whatever comes behind it, an empty document is a row like any other, and no null.
+    distance = 2 if behind and relation is Neighbours.ZERO_OUT else 1
     if (distance == 1 and relation is Neighbours.ZERO_OUT) or not other:
         return _Changed("document emptied", canary, [[]], distance)
     return _Changed("document replaced", canary, [_text(other)], distance, replaced=True)
@@ -195,15 +204,20 @@ def _words(estimator: Any) -> tuple[Words, Words, Words]:
 
     Of word vectors the rarest, which are no negative samples of others.
     """
-    stopped = reader(estimator)("stop_words") or ()
-    stopped = ENGLISH_STOP_WORDS if stopped == "english" else set(stopped)
+    stopped = stop_words(estimator)
     known = tuple(word for word in known_words(estimator) if word not in stopped)
-    if _votes(estimator):
+    if votes(estimator):
         known, most = known or _spelled(estimator), estimator.max_contributions
         return known[:most], known[most : 2 * most], known[:most]
     known = known or ("canary", "nobody", "another", "anybody", "common")
     other = known[2:4] if len(known) >= 4 else known[1:3] if len(known) == 3 else ()
     return known[:2], other, known[4:] or known[2:] or known
+
+
+def stop_words(estimator: Any) -> frozenset[str]:
+    """Return the words that a model leaves out."""
+    given = reader(estimator)("stop_words") or ()
+    return frozenset(ENGLISH_STOP_WORDS if given == "english" else given)
 
 
 def known_words(estimator: Any) -> Words:

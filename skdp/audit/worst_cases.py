@@ -85,6 +85,7 @@ def audit_worst_cases(
     pairs: list[NeighbouringPair] | None = None,
     *,
     relation: Any = None,
+    n_rows: int = 10,
     n_fits: int = 500,
     controls: bool = True,
     epsilon: float | None = None,
@@ -104,6 +105,8 @@ def audit_worst_cases(
         None takes those of `worst_case_neighbours`.
     relation : Neighbours or str, default=None
         What neighbours are, for these; None reads it.
+    n_rows : int, default=10
+        How many rows, or documents, they have: at least those that an estimator asks for.
     n_fits : int, default=500
         Fits on either data set of a pair.
     controls : bool, default=True
@@ -130,7 +133,7 @@ def audit_worst_cases(
     False
     """
     if pairs is None:
-        pairs = worst_case_neighbours(estimator, relation=relation)
+        pairs = worst_case_neighbours(estimator, relation=relation, n_rows=n_rows)
     options: dict[str, Any] = {
         "n_fits": n_fits, "epsilon": epsilon, "delta": delta, "n_jobs": n_jobs,
         "random_state": random_state, "progress": progress,

@@ -42,7 +42,11 @@ def _facts(name: str, null: str) -> dict[Neighbours, str]:
 
 
 UNITS = {
-    "document": Unit("document", True, _facts("document", "one without a word")),
+    "document": Unit(
+        "document",
+        True,
+        _facts("document", "one that contributes nothing, as one without a word does here"),
+    ),
     "example": Unit(
         "example",
         False,

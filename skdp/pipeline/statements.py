@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from skdp.pipeline.budgeted import n_fixed_beforehand, shared_unit
 from skdp.pipeline.verdicts import PipelineCheck, StepCheck
 from skdp.pipeline.walk import walked
-from skdp.privacy import PrivacyBudget, PrivacyStatement, composed_statement
+from skdp.privacy import Neighbours, PrivacyBudget, PrivacyStatement, composed_statement
 
 __all__ = [
     "pipeline_statement",
@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 _ROWS_ARE_DOCUMENTS = "Each row is one document."
+_NULLS = " A null document contributes nothing to any step; one without a word is not null."
 
 Found = Sequence[tuple[Any, StepCheck]]
 
@@ -99,7 +100,10 @@ def said_of(unit: str, statement: PrivacyStatement) -> PrivacyStatement:
     """Return what was promised for rows as a promise for documents, where rows are these."""
     if (unit, statement.unit) != ("document", "row"):
         return statement
-    return replace(statement, unit=unit, assumptions=(*statement.assumptions, _ROWS_ARE_DOCUMENTS))
+    told = _ROWS_ARE_DOCUMENTS
+    if statement.neighbours is Neighbours.ZERO_OUT:
+        told += _NULLS
+    return replace(statement, unit=unit, assumptions=(*statement.assumptions, told))
 
 
 def _in_one_unit(statements: Sequence[PrivacyStatement]) -> list[PrivacyStatement]:

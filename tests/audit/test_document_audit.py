@@ -23,6 +23,7 @@ from skdp.linear_model import (
     SparseDPSGDRegressor,
 )
 from skdp.pipeline import make_private_pipeline
+from skdp.preprocessing import PrivateStandardScaler
 from skdp.privacy import Neighbours
 from skdp.privacy.gaussian_curve import gaussian_epsilon, gaussian_mu
 
@@ -83,6 +84,27 @@ class TestNoiseThatIsUsedTwice:
         found = audit_randomness(model, (documents,), n_fits=2)
         assert found.accuses
         assert "without any noise" in found.sentence()
+
+    @pytest.mark.parametrize(
+        "documents",
+        [
+            ["The ant, a Bee and a cat. A dog, an elk; the fox, the gnu!", "Ant bee, Cat."] * 3,
+            [["aardvark", "a", *WORDS], *[["ant", "bee"]] * 4],
+        ],
+    )
+    @pytest.mark.parametrize("kind", ["vectors", "votes"])
+    def test_words_are_those_that_are_learnt_of(self, kind, documents):
+        """Words of another spelling are the same, others are not known, or stopped."""
+        model = (
+            cbow(VectorsOfOneNoise)
+            if kind == "vectors"
+            else vocabulary(WordsOfOneNoise, stop_words=["ant"], epsilon=1.0, delta=1e-6)
+        )
+        variants = Variants.of(model)
+        made = [X[0] for (X,) in variants.made_of((documents,), 17)]
+        known = set(WORDS) - ({"ant"} if kind == "votes" else set())
+        assert {word for X in made for word in (X.split() if isinstance(X, str) else X)} <= known
+        assert audit_randomness(model, (documents,), n_fits=2).accuses
 
     def test_documents_that_are_tried_are_different_ones_in_one_place(self):
         variants = [X for (X,) in Variants().made_of((DOCUMENTS,), 30)]
@@ -199,7 +221,7 @@ class TestCanaries:
     def test_the_relation_is_asked_for_where_no_fit_says_it(self):
         assert [p.distance for p in worst_case_neighbours(still(sampling="poisson", batch_size=50))]
         unable = still(vocabulary=WORDS[:2])
-        with pytest.raises(ValueError, match="pass the relation"):
+        with pytest.raises(ValueError, match="Pass the relation"):
             worst_case_neighbours(unable.set_params(epsilon=-1.0))
         pairs = worst_case_neighbours(unable, relation="zero-out")
         assert {pair.name for pair in pairs} == {"document emptied"}
@@ -347,6 +369,21 @@ class TestPipelines:
         )
         assert found.accuses == isinstance(kind, RidgeClassifier)
 
+    def test_an_empty_document_is_a_row_like_any_other_to_what_learns_without_labels(self):
+        model = make_private_pipeline(
+            PrivateCBOW(2, vocabulary=WORDS, n_epochs=1, batch_size=2),
+            PrivateStandardScaler(method="moments", bounds=(-1, 1)),
+            epsilon=3.0, delta=1e-3,
+        )  # fmt: skip
+        pairs = worst_case_neighbours(model, n_rows=6)
+        assert [(pair.name, pair.distance) for pair in pairs] == [
+            ("document replaced", 2), ("document replaced, alone", 2),
+        ]  # fmt: skip
+
+    def test_as_many_documents_are_made_as_are_asked_for(self):
+        model = PrivateCBOW(2, vocabulary=WORDS, n_epochs=1, batch_size=30)
+        assert audit_worst_cases(model, n_rows=40, n_fits=20, controls=False).failed == {}
+
     def test_numbers_are_labels_too(self):
         model = self.pipeline(SparseDPSGDRegressor)
         _, y = worst_case_neighbours(model)[0].data
@@ -354,7 +391,7 @@ class TestPipelines:
 
     def test_a_relation_that_no_statement_says_is_asked_for(self):
         model = make_pipeline(cbow(PrivateCBOW), PrivateRidge())
-        with pytest.raises(ValueError, match="pass the relation"):
+        with pytest.raises(ValueError, match="Pass the relation"):
             worst_case_neighbours(model)
 
     def test_what_nobody_has_canaries_for_is_refused(self):

@@ -5,11 +5,10 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from benchmarks import audit_descents, audit_embeddings, audit_searches
 from benchmarks.audit_rows import RowsLaw
-from benchmarks.audit_sums import SumLaw, chance_of_accusing, epsilon_shown, signs
+from benchmarks.audit_sums import SumLaw, chance_of_accusing, epsilon_shown
 from benchmarks.audit_theory import SearchLaw, chosen_by_exponential, exponential_tails
 from skdp._random import RandomSource
 from skdp.audit import EventCounts, audit_epsilon, worst_case_neighbours
@@ -142,13 +141,6 @@ class TestSums:
         assert 0.0 < shown <= epsilon_shown(one.curve, 0.1)
         allowed = 0.1 * (1 + math.exp(shown))
         assert two.curve(2 * shown) == pytest.approx(allowed, rel=1e-3)
-
-    def test_one_sign_is_an_answer_that_lies_by_chance(self):
-        curve = signs(np.full((1, 1), 1.0), draws=200_000)
-        for epsilon in (0.0, 0.3):
-            truth = ndtr(1.0) - math.exp(epsilon) / 2
-            other = 0.5 - math.exp(epsilon) * ndtr(-1.0)
-            assert curve(epsilon) == pytest.approx(max(truth, other), abs=6e-3)
 
     @pytest.mark.parametrize("distance", [1, 2])
     def test_the_chance_of_accusing_is_how_often_drawn_counts_do(self, distance):

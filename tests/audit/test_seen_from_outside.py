@@ -326,3 +326,16 @@ class Votes(BaseEstimator):
         self.votes_ = float(np.sum(y)) + noise
         return self
 """
+
+
+class Failing(BaseEstimator):
+    """Of another library, and for other data."""
+
+    def fit(self, X, y=None):
+        raise TypeError("rows of another kind are needed")
+
+
+def test_attributes_of_fits_that_all_raise_are_not_said_to_be_noisy():
+    X = np.zeros((4, 1))
+    with pytest.raises(RuntimeError, match=r"No fit succeeded.*another kind"):
+        audit_attributes(Failing(), (X,), (X + 1,), n_fits=2, epsilon=1.0)

