@@ -18,6 +18,10 @@ Written by `benchmarks/write_docs.py` from `benchmarks/results`; `benchmarks/REA
 measure again. Times come from a shared machine: the ratios are of fits that took turns on it, and
 are the figures to go by.
 
+This page is about the elastic net and its solver. The linear models with nothing to tune, beside
+diffprivlib, DP-EBM, Opacus and others at their best settings on thirteen data sets, are in
+[choosing a linear model](choosing.md); networks, word vectors and the rest have pages of their own.
+
 ## Accuracy
 
 Six data sets in encodings that use public facts alone (ranges from their documentation, hashed
