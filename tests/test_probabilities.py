@@ -123,6 +123,7 @@ def test_without_clipping_shares_are_the_probabilities():
     scores = np.random.default_rng(0).normal(size=(50, 4))
     np.testing.assert_allclose(np.exp(clipped_log_shares(scores, 2.0)), softmax(scores, axis=1))
     weights = np.random.default_rng(1).normal(size=(6, 4))
+    # The search for the best factor stops that near its bound, 1.
     assert clipping_factor(clipped(weights, 100.0)) == pytest.approx(1, abs=1e-3)
 
 

@@ -85,6 +85,7 @@ class TestManySteps:
         honest, loud = (
             DescentRun.planned(facts, budget, 1.0) for budget in (claimed, model._budget())
         )
+        # Levels are found by a search that stops there.
         assert loud.plan.noise.level == pytest.approx(0.25 * honest.plan.noise.level, rel=1e-5)
         assert loud.preparation == honest.preparation
         assert (loud.descent.learning_rates == honest.descent.learning_rates).all()
@@ -140,6 +141,7 @@ class TestSums:
         shown = epsilon_shown(two.curve, 0.1, distance=2)
         assert 0.0 < shown <= epsilon_shown(one.curve, 0.1)
         allowed = 0.1 * (1 + math.exp(shown))
+        # The epsilon is found by bisection, which the curve magnifies.
         assert two.curve(2 * shown) == pytest.approx(allowed, rel=1e-3)
 
     @pytest.mark.parametrize("distance", [1, 2])
@@ -179,6 +181,7 @@ class TestRows:
         scores = lengths * min(1.0, 0.3 / np.linalg.norm(lengths))
         if isinstance(selector, SurvivorSelector):
             scores = (lengths > 0) / math.sqrt(2)
+        # A sum over 4,000 cells, for the Gaussian selection.
         assert law.likely.sum() == pytest.approx(1.0, abs=1e-4)
         seen = np.zeros(3)
         for _ in range(self.DRAWS):
@@ -279,6 +282,7 @@ class TestSearchLaw:
             law = SearchLaw(TrialLaw(5.0, 1.0), 3, 1.0, held_out=1e-9, missed=missed)
             assert law.largest < 1e-6
             masses = np.add(*law._masses[0])
+            # The tails beyond the cells are left out.
             assert masses.sum() == pytest.approx(1.0, abs=1e-4)
             middles.append(np.interp(0.5, masses.cumsum(), law._cells))
         assert middles[1] - middles[0] == pytest.approx(1.0, abs=0.01)
