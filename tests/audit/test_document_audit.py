@@ -351,7 +351,9 @@ class TestPipelines:
         shown = pair.release(model.fit(*pair.data))
         last = model.steps[-1][1]
         assert set(last.coef_.ravel()) <= set(shown)
-        assert set(model.decision_function(pair.data[0][:1])) <= set(shown)
+        # a product with one row may be rounded otherwise than with all of them
+        (answer,) = model.decision_function(pair.data[0][:1])
+        assert np.isclose(answer, shown, rtol=1e-12, atol=0.0).any()
         assert not audit_worst_cases(model, n_fits=20, controls=False).failed
 
     @pytest.mark.parametrize("kind", [RidgeClassifier(), PrivateRidgeClassifier(classes=[0, 1])])
