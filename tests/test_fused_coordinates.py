@@ -80,10 +80,9 @@ def instance(by_document=True):
 class Recorded:
     """What the fused steps drew: planes of bits, and what every row was filled with, in order."""
 
-    def __init__(self, monkeypatch, noises=16, first_bytes=64):
+    def __init__(self, monkeypatch, noises=16):
         self.supplies = []
         monkeypatch.setattr(supply_module, "_NOISES", noises)
-        monkeypatch.setattr(supply_module, "_BYTES", first_bytes)
         for name in ("__init__", "planes", "_fill"):
             monkeypatch.setattr(Supply, name, getattr(self, name.strip("_"))(getattr(Supply, name)))
 
@@ -106,8 +105,7 @@ class Recorded:
         def fill(supply, row):
             used = int(supply._used[row])
             original(supply, row)
-            whole = supply._begun if row == len(supply._pools) else supply._pools[row]
-            rows = self.supplies[-1]["rows"]
+            whole, rows = supply._pools[row], self.supplies[-1]["rows"]
             rows.setdefault(row, []).extend(whole[len(whole) - used :].tolist())
 
         return fill
@@ -147,31 +145,30 @@ class Dense:
             return self.gradients.contribution_map(rows, **where).toarray() / grid
         return self.gradients.clipped_sum(values, 1.0, rows, **where).toarray() / grid
 
-    def seats(self, rows):
-        """Words in the order in which records touch them."""
-        seen = []
+    def touched(self, rows):
+        """Whether records touch a coordinate."""
+        found = np.zeros((len(WORDS), SIZE), bool)
         for row in rows:
             made = self.gradients._records_of_test.examples(int(row), self.gradients._key)
-            parts = zip(made.contexts, made.targets, made.negatives, strict=True)
-            for context, target, negatives in parts:
-                seen += [context, target, *negatives]
-        return list(dict.fromkeys(map(int, seen)))
+            for words in (made.contexts, made.targets, made.negatives):
+                found[words] = True
+        return found.ravel()
 
-    def bytes(self, law, rows):
-        """First byte of every coordinate's noise, and whether records touch it."""
+    def strata(self, law):
+        """Stratum of every coordinate's noise: the one whose words begin with its bits."""
         first, planes = law.strata[0].beginning, next(self.planes)
-        found, touched = np.zeros((len(WORDS), SIZE), np.int64), np.zeros((len(WORDS), SIZE), bool)
+        known = [bit for bit in range(63, 55, -1) if first.mask >> bit & 1]
+        found = np.empty((len(WORDS), SIZE), np.int64)
         for word in range(len(WORDS)):
             for i in range(SIZE):
-                byte = first.value >> 56
-                places = [place for place in range(8) if (first.mask >> 56) >> place & 1]
-                for bits, place in zip(planes[word, i // 64], places, strict=True):
-                    byte ^= (int(bits) >> i % 64 & 1) << place
-                found[word, i] = byte
-        row = len(law.strata) + 1
-        for word in self.seats(rows):
-            found[word], touched[word] = self.take(row, SIZE), True
-        return found.ravel(), touched.ravel()
+                begun = first.value
+                for bits, place in zip(planes, known, strict=True):
+                    begun ^= (int(bits[word * -(-SIZE // 64) + i // 64]) >> i % 64 & 1) << place
+                (found[word, i],) = (
+                    at for at, stratum in enumerate(law.strata)
+                    if begun & stratum.beginning.mask == stratum.beginning.value
+                )  # fmt: skip
+        return found.ravel()
 
     def selected(self, step, values, rows, bar):
         rule, law = rule_of(step.selection), self.supply["law"]
@@ -179,8 +176,7 @@ class Dense:
         grid = step.sums[0][1]
         scores = sums if rule.kind == LARGEST else (abs(sums) * grid - rule.shift) / rule.scale
         zero = 0.0 if rule.kind == LARGEST else -rule.shift / rule.scale
-        begun, touched = self.bytes(law, rows)
-        places = law.of_byte[begun]
+        places, touched = self.strata(law), self.touched(rows)
         height = abs(scores) if rule.kind == LARGEST else scores
         open_ = np.where(touched, height + law.tops[places] >= bar, places == 0)
         noisy = np.array([
@@ -420,7 +416,6 @@ LAWS = (
 def test_selections_and_values_have_the_law_of_the_loop(selector, level, monkeypatch):
     """Each coordinate as often, and values alike: false alarms of 1e-6, each among all tests."""
     monkeypatch.setattr(supply_module, "_NOISES", 2**10)
-    monkeypatch.setattr(supply_module, "_BYTES", 2**12)
     steps, alarm = 700, 1e-6 / (len(LAWS) * (N + 2))
     here, values = released_by(fused_coordinates_dpsgd, SELECTORS[selector], steps, level)
     there, others = released_by(dpsgd, SELECTORS[selector], steps, level)
@@ -470,10 +465,10 @@ LAWS_OF_NOISE = {
 def test_each_word_begins_as_its_stratum_does_and_as_no_other(law, zeros):
     made = law(zeros)
     words = RandomSource.from_seed(0).words(5000)
-    own = made.of_byte[(words >> np.uint64(56)).astype(int)]
-    for place, stratum in enumerate(made.strata):
-        mask, value = np.uint64(stratum.beginning.mask), np.uint64(stratum.beginning.value)
-        assert np.array_equal((words & mask) == value, own == place)
+    begin = [
+        words & np.uint64(s.beginning.mask) == np.uint64(s.beginning.value) for s in made.strata
+    ]
+    assert (np.sum(begin, axis=0) == 1).all()
     assert sum(stratum.probability for stratum in made.strata) == 1
 
 
@@ -510,17 +505,71 @@ class Words:
         return drawn
 
 
-@pytest.mark.parametrize("kind", ["many", "equal", "ties", "far"])
-@pytest.mark.parametrize("k", [1, 2, 50, 99, 100])
-def test_the_border_is_the_kth_largest(kind, k):
-    rng = np.random.default_rng(0)
-    from skdp.embedding.largest_kernels import border_of
+NUMBERS = {
+    "many": np.random.default_rng(0).normal(size=100),
+    "equal": np.full(100, -3.0),
+    "ties": np.random.default_rng(0).integers(4, size=100).astype(float),
+    "far": np.append(np.random.default_rng(0).normal(size=99), -1e260),
+}
 
-    numbers = {
-        "many": rng.normal(size=100),
-        "equal": np.full(100, -3.0),
-        "ties": rng.integers(4, size=100).astype(float),
-        "far": np.append(rng.normal(size=99), -1e260),
-    }[kind]
-    with np.errstate(divide="ignore"):
-        assert border_of.py_func(numbers, k) == np.sort(numbers)[-k]
+
+@pytest.mark.parametrize("kind", NUMBERS)
+@pytest.mark.parametrize("k", [1, 2, 50, 99, 100])
+def test_the_largest_are_kept_and_of_equal_ones_the_first_wherever_they_are_listed(kind, k):
+    from skdp.embedding.largest_kernels import border_of, keep_largest
+    from skdp.training.compiled_kernels import compiled
+
+    @compiled
+    def kept(ranks, k, where, values):
+        return border_of(ranks, k), keep_largest(ranks, k, where, values)
+
+    numbers, order = NUMBERS[kind], np.roll(np.arange(100), 30)  # two lists, each in order
+    where, values = order.copy(), -numbers[order]
+    border, n = kept(numbers[order], k, where, values)
+    assert border == np.sort(numbers)[-k]
+    assert n == k
+    expected = np.argsort(-numbers, kind="stable")[:k]
+    assert where[:k].tolist() == [i for i in order if i in expected]
+    assert np.array_equal(values[:k], -numbers[where[:k]])
+
+
+@pytest.mark.parametrize("second", [0, 1, 4, 9])
+def test_two_lists_are_merged(second):
+    from skdp.embedding.selection_kernels import put_in_order
+    from skdp.training.compiled_kernels import compiled
+
+    @compiled
+    def merged(n, where, values):
+        put_in_order(n, where, values)
+
+    rng = np.random.default_rng(second)
+    numbers = rng.permutation(30)[:10]
+    where = np.concatenate([np.sort(numbers[second:]), np.sort(numbers[:second])])
+    values = where + 0.5
+    merged(10, where, values)
+    assert np.array_equal(where, np.sort(numbers))
+    assert np.array_equal(values, where + 0.5)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 15, 16, 20, 100, 1003])
+def test_products_are_sixteen_partial_sums_and_the_rest(n):
+    from numba.core.errors import TypingError
+
+    from skdp.embedding.dot_kernels import dot
+    from skdp.training.compiled_kernels import compiled
+
+    @compiled
+    def product(first, second):
+        return dot(first, second)
+
+    first, second = np.random.default_rng(n).normal(size=(2, n))
+    terms, sums = first * second, np.zeros((4, 4))
+    for start in range(0, n - n % 16, 16):
+        sums += terms[start : start + 16].reshape(4, 4)
+    for start in range(n - n % 16, n - n % 4, 4):
+        sums[0] += terms[start : start + 4]
+    a, b, c, d = (sums[0] + sums[1]) + (sums[2] + sums[3])
+    rest = sum(terms[n - n % 4 :].tolist())
+    assert product(first, second) == ((a + b) + (c + d)) + rest
+    with pytest.raises(TypingError, match="contiguous"):
+        product(np.ones((3, 2))[:, 0], np.ones(3))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skdp.embedding.bit_kernels import lowest_bit
 from skdp.embedding.fused_kernels import after_step, numbers_of, write_parts
 from skdp.embedding.kernels import clip_scale, room
-from skdp.embedding.selection_kernels import ENOUGH, select, write_scores
+from skdp.embedding.selection_kernels import ENOUGH, WIDTH, put_in_order, select, write_scores
 from skdp.training.compiled_kernels import compiled, inner
 
 __all__ = ["ENOUGH", "NO_VALUES", "run_steps"]
@@ -23,6 +24,7 @@ Words = npt.NDArray[np.uint64]
 NO_VALUES = -2
 #: Coordinates that a step of Adam is made on together.
 _TOGETHER = 64
+_ONE = np.uint64(1)
 
 
 @compiled
@@ -45,10 +47,10 @@ def run_steps(
     Returns the next step, how much of `noise` was used, and what ran out.
     """
     selection, release = how
-    mine, ours, totals, words, parts, listed, places = work
-    where, values, ranks, _ = listed
-    used, usual = supply[2], supply[3]
-    n_used, made = 0, room(records)
+    mine, ours, totals, words, parts, listed = work
+    where, values, ranks, marks, starts = listed
+    _, used, usual, _ = supply
+    n_used, examples = 0, room(records)[0]
     ends, taken = np.empty(parts.shape[0] + 1, np.int64), np.empty_like(used)
     for t in range(first, keys.size):
         lacking = running_out(supply)
@@ -56,7 +58,7 @@ def run_steps(
             return t, n_used, lacking
         batch = rows[offsets[t] : offsets[t + 1]]
         parts_of = ends[: batch.size + 1]
-        write_parts(records, state[0][0], batch, keys[t], mine, made, words, parts, parts_of)
+        write_parts(records, state[0][0], batch, keys[t], mine, examples, words, parts, parts_of)
         n_rows, zero = write_scores(selection, words, parts, parts_of, ours, totals)
         taken[:] = used
         n, lacking = select(
@@ -65,7 +67,8 @@ def run_steps(
         for word in words[: parts_of[batch.size]]:
             ours[word] = -1
         if lacking == ENOUGH and not release[0]:
-            restrict(release, words, parts, parts_of, where[:n], places, values, ranks)
+            put_in_order(n, where, values)
+            restrict(release, words, parts, parts_of, where[:n], marks, starts, values, ranks)
             lacking = add_noise(values[:n], noise[n_used:])
             n_used += n if lacking == ENOUGH else 0
         if lacking != ENOUGH:
@@ -87,10 +90,9 @@ def note(used: Integers, taken: Integers, usual: Integers) -> None:
 @inner
 def running_out(supply: Any) -> int:
     """What is left less of than a step may use, since making a step twice takes longer."""
-    pools, begun, used, usual = supply[:4]
+    pools, used, usual, _ = supply
     for row in range(used.size):
-        size = pools.shape[1] if row < pools.shape[0] else begun.size
-        if size - used[row] < usual[row]:
+        if pools.shape[1] - used[row] < usual[row]:
             return row
     return ENOUGH
 
@@ -102,30 +104,47 @@ def restrict(
     parts: Array,
     ends: Integers,
     where: Integers,
-    places: Any,
+    marks: Words,
+    starts: Integers,
     sums: Array,
     one: Array,
 ) -> None:
     """Sum the gradients on the chosen coordinates, each clipped there; in units of the grid."""
     _, limit, grid = release
-    size = parts.shape[1]
+    size, n_groups = parts.shape[1], marks.size // (starts.size - 1)
+    mark(where, size, marks, starts)
     for place in range(where.size):
-        places[where[place]] = place
         sums[place] = 0.0
     own = np.empty(where.size + 1, np.int64)
     for j in range(ends.size - 1):
         n = 0
         for row in range(ends[j], ends[j + 1]):
-            first = words[row] * size
-            for i in range(size):
-                place = places[first + i]
-                own[n], one[n] = place, parts[row, i]
-                n += place >= 0
+            place = starts[words[row]]
+            for group in range(n_groups):
+                left = marks[words[row] * n_groups + group]
+                while left:
+                    own[n], one[n] = place, parts[row, group * WIDTH + np.int64(lowest_bit(left))]
+                    left &= left - _ONE
+                    place += 1
+                    n += 1
         factor = clip_scale(one[:n], limit, grid)
         for k in range(n if factor > 0 else 0):
             sums[own[k]] += np.trunc(one[k] * factor)
-    for i in where:
-        places[i] = -1
+
+
+@inner
+def mark(where: Integers, size: int, marks: Words, starts: Integers) -> None:
+    """Write which coordinates of each word are among some, and the place of the first of them."""
+    place, n_words = 0, starts.size - 1
+    n_groups = marks.size // n_words
+    for word in range(n_words):
+        starts[word], first = place, word * size
+        for group in range(n_groups):
+            marks[word * n_groups + group] = 0
+        while place < where.size and where[place] < first + size:
+            i = where[place] - first
+            marks[word * n_groups + i // WIDTH] |= _ONE << np.uint64(i % WIDTH)
+            place += 1
 
 
 @inner
@@ -146,18 +165,20 @@ def move_some(state: Any, where: Integers, totals: Array, grid: float, t: int) -
     """
     table, mean, square = state[0]
     values, means, squares = table.reshape(-1), mean.reshape(-1), square.reshape(-1)
-    own_means, own_squares = np.empty(_TOGETHER), np.empty(_TOGETHER)
-    changes, step = np.empty(_TOGETHER), numbers_of(state, t)
+    own_means, own_squares = np.zeros(_TOGETHER), np.zeros(_TOGETHER)
+    own_totals, changes = np.zeros(_TOGETHER), np.empty(_TOGETHER)
+    step = numbers_of(state, t)
     for start in range(0, where.size, _TOGETHER):
-        some = where[start : start + _TOGETHER]
-        for place in range(some.size):
-            own_means[place], own_squares[place] = means[some[place]], squares[some[place]]
-        for place in range(some.size):
-            total = totals[start + place] * grid + 0.0
+        n = min(_TOGETHER, where.size - start)
+        for place in range(n):
+            i = np.uint64(where[start + place])
+            own_means[place], own_squares[place] = means[i], squares[i]
+            own_totals[place] = totals[start + place] * grid + 0.0
+        for place in range(_TOGETHER):
             own_means[place], own_squares[place], changes[place] = after_step(
-                step, own_means[place], own_squares[place], total
+                step, own_means[place], own_squares[place], own_totals[place]
             )
-        for place in range(some.size):
-            i = some[place]
+        for place in range(n):
+            i = np.uint64(where[start + place])
             means[i], squares[i] = own_means[place], own_squares[place]
             values[i] += changes[place]

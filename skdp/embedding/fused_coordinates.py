@@ -24,6 +24,8 @@ Selecting = TopKStep | RefinedStep | SurvivorsStep
 #: With more coordinates, a few bits of each cost more than the noise of those that matter. Bits
 #: are drawn of whole words, of 64 coordinates each.
 MOST_COORDINATES, _WIDTH = 2**19, 64
+#: Places of a list that are written to although they are not needed.
+_SPARE = 8
 #: Numbers that the gradients of a batch may take.
 _MOST_NUMBERS = 2**22
 #: Coordinates for each number of `fused.portions`, of the bits that are drawn of each.
@@ -159,10 +161,12 @@ class _Room:
     """Arrays that compiled code writes to."""
 
     def __init__(self, gradients: CbowGradients) -> None:
-        n, self._most_rows = gradients.size + 1, gradients.most_rows
-        self._sums, self._places = np.empty(gradients.shape), np.full(n, -1, dtype=np.int32)
-        first_bytes = np.empty(n, dtype=np.uint8)
-        self._lists = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), first_bytes
+        n, self._most_rows = gradients.size + _SPARE, gradients.most_rows
+        n_words, size = gradients.shape
+        self._sums = np.empty(gradients.shape)
+        marks = np.empty(n_words * -(-size // _WIDTH), dtype=np.uint64)
+        starts = np.empty(n_words + 1, dtype=np.int64)
+        self._lists = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), marks, starts
         self._words = np.empty(0, dtype=np.int64)
         self._parts = np.empty((0, gradients.shape[1]))
 
@@ -172,7 +176,7 @@ class _Room:
         if n_rows > len(self._words):
             self._words = np.empty(n_rows, dtype=np.int64)
             self._parts = np.empty((n_rows, self._parts.shape[1]))
-        return (*route.work, self._sums, self._words, self._parts, self._lists, self._places)
+        return (*route.work, self._sums, self._words, self._parts, self._lists)
 
 
 def _how(step: Selecting, rule: Rule, gradients: CbowGradients) -> Any:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skdp.embedding.kernels import clip_scale, dot, room, write_gradient
+from skdp.embedding.dot_kernels import dot
+from skdp.embedding.kernels import clip_scale, room, write_gradient
 from skdp.training.compiled_kernels import compiled, inner
 
 Array = npt.NDArray[np.float64]
@@ -34,9 +35,8 @@ def run_steps(
     selection, (limit, grid) = how
     mine, ours = work
     used, n_words = 0, ours.size
-    made = room(records)
-    size = made[2].shape[1]
-    most, most_rows = 1, made[1].size
+    examples, _, part = room(records)
+    most, (most_rows, size) = 1, part.shape
     for t in range(first, keys.size):
         most = max(most, offsets[t + 1] - offsets[t])
     words, parts = np.empty(most * most_rows, np.int64), np.empty((most * most_rows, size))
@@ -45,7 +45,7 @@ def run_steps(
     one, where = np.empty(most_rows * size), np.empty(most_rows, np.int64)
     for t in range(first, keys.size):
         batch = rows[offsets[t] : offsets[t + 1]]
-        write_parts(records, state[0][0], batch, keys[t], mine, made, words, parts, ends)
+        write_parts(records, state[0][0], batch, keys[t], mine, examples, words, parts, ends)
         write_scores(selection, words, parts, ends[: batch.size + 1], ours, scores, totals)
         n = choose(selection, scores, scores_noise[t], chosen)
         if noise.size - used < n * size:
@@ -68,20 +68,18 @@ def write_parts(
     batch: Integers,
     key: np.uint64,
     mine: Any,
-    made: Any,
+    examples: Any,
     words: Integers,
     parts: Array,
     ends: Integers,
 ) -> None:
     """Write the gradients of a batch, one below the other."""
-    _, own, part = made
     n = 0
     ends[0] = 0
     for j in range(batch.size):
-        n_own = write_gradient(records, table, 1.0, batch[j], key, mine, made)
-        words[n : n + n_own] = own[:n_own]
-        parts[n : n + n_own] = part[:n_own]
-        n += n_own
+        n += write_gradient(
+            records, table, 1.0, batch[j], key, mine, examples, words[n:], parts[n:]
+        )
         ends[j + 1] = n
 
 
@@ -243,17 +241,15 @@ def move(state: Any, word: int, total: Array, t: int) -> None:
 @inner
 def numbers_of(state: Any, t: int) -> Any:
     """The public numbers of the t-th step of Adam."""
-    _, rates, corrections, numbers = state
-    return rates[t], corrections[t, 0], corrections[t, 1], numbers
+    _, rates, corrections, (first, second, divisor) = state
+    return rates[t], corrections[t, 0], corrections[t, 1], 1 - first, 1 - second, divisor
 
 
 @inner
 def after_step(step: Any, mean: float, square: float, total: float) -> tuple[float, float, float]:
     """Moments of a coordinate after a step of Adam, and by how much its value changes."""
-    rate, of_mean, of_square, (first, second, floor, divisor) = step
+    rate, factor, floor, of_mean, of_square, divisor = step
     gradient = total / divisor
-    mean += (1 - first) * (gradient - mean)
-    square += (1 - second) * (gradient * gradient - square)
-    direction = mean / of_mean
-    direction /= math.sqrt(square / of_square) + floor
-    return mean, square, -rate * direction
+    mean += of_mean * (gradient - mean)
+    square += of_square * (gradient * gradient - square)
+    return mean, square, -rate * (factor * mean / (math.sqrt(square) + floor))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from skdp.embedding.dot_kernels import dot
 from skdp.embedding.mixing import FIRST_FACTOR, GOLDEN, SECOND_FACTOR
 from skdp.training.compiled_kernels import compiled, inner
 from skdp.training.glm_contract import LARGEST_SQUARE, NORM_UNIT, UNIT_ROUNDOFF
@@ -105,21 +106,6 @@ def place_of(word: int, mine: Any, words: Integers, part: Array, n_words: int) -
 
 
 @inner
-def dot(first: Array, second: Array) -> float:
-    """Product as four partial sums: additions that need not wait for each other."""
-    s0 = s1 = s2 = s3 = 0.0
-    whole = first.size - first.size % 4
-    for i in range(0, whole, 4):
-        s0 += first[i] * second[i]
-        s1 += first[i + 1] * second[i + 1]
-        s2 += first[i + 2] * second[i + 2]
-        s3 += first[i + 3] * second[i + 3]
-    for i in range(whole, first.size):
-        s0 += first[i] * second[i]
-    return (s0 + s2) + (s1 + s3)
-
-
-@inner
 def add_pull(slope: float, row: Array, to: Array) -> None:
     """Add ``slope * row``."""
     for i in range(row.size):
@@ -128,10 +114,17 @@ def add_pull(slope: float, row: Array, to: Array) -> None:
 
 @inner
 def write_gradient(
-    records: Any, table: Array, scale: float, record: int, key: np.uint64, mine: Any, made: Any
+    records: Any,
+    table: Array,
+    scale: float,
+    record: int,
+    key: np.uint64,
+    mine: Any,
+    examples: Any,
+    words: Integers,
+    part: Array,
 ) -> int:
     """Write the gradient of a record by rows of the table; return how many rows it has."""
-    examples, words, part = made
     targets, contexts, negatives = examples
     n = write_examples(records, record, key, examples)
     n_words = 0
@@ -193,13 +186,12 @@ def clipped_sum(
     """Sum of the clipped gradients of `rows`: words in order, and their rows."""
     mine, ours = work
     check_rows(rows, n_records(records))
-    made = room(records)
-    _, words, part = made
+    examples, words, part = room(records)
     most = min(ours.size, rows.size * words.size)
     touched, total = np.empty(most, np.int64), np.empty((most, part.shape[1]))
     n_touched = 0
     for i in rows:
-        n_words = write_gradient(records, table, scale, i, key, mine, made)
+        n_words = write_gradient(records, table, scale, i, key, mine, examples, words, part)
         factor = clip_scale(part[:n_words].reshape(n_words * part.shape[1]), limit, grid)
         if factor > 0:
             before, n_touched = n_touched, join(words, n_words, ours, touched, n_touched)
@@ -286,15 +278,15 @@ def restricted_sum(
     """Sum of gradients restricted to the `selected` coordinates, then clipped."""
     mine, ours = work
     check_rows(rows, n_records(records))
-    made = room(records)
-    _, words, part = made
+    examples, words, part = room(records)
     size = part.shape[1]
     starts = group(selected, size, ours)
     total = np.zeros(selected.size)
     chosen, where = np.empty(selected.size), np.empty(selected.size, np.int64)
     for i in rows:
         n = 0
-        for place in range(write_gradient(records, table, scale, i, key, mine, made)):
+        n_words = write_gradient(records, table, scale, i, key, mine, examples, words, part)
+        for place in range(n_words):
             own = ours[words[place]]
             if own >= 0:
                 for coordinate in range(starts[own], starts[own + 1]):

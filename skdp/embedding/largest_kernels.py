@@ -1,13 +1,14 @@
-"""The largest of some numbers, compiled. Imported lazily: it needs numba."""
+"""The largest of some finite numbers, compiled. Imported lazily: it needs numba."""
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from skdp.training.compiled_kernels import inner
 
-__all__ = ["border_of", "keep_largest"]
+__all__ = ["border_of", "keep_largest", "range_of"]
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -17,41 +18,67 @@ _BUCKETS = 1024
 
 @inner
 def border_of(numbers: Array, k: int) -> float:
-    """The k-th largest of finite numbers: by buckets of equal widths, and within one of them."""
-    low, high = numbers[0], numbers[0]
-    for x in numbers:
-        low, high = min(low, x), max(high, x)
-    narrow = _BUCKETS / (high - low)
+    """The k-th largest."""
+    buckets = np.empty(numbers.size, np.int32)
+    bucket, left = write_buckets(numbers, k, buckets)
+    within, n = np.empty(numbers.size), 0
+    for i in range(numbers.size):
+        within[n] = numbers[i]
+        n += buckets[i] == bucket
+    return float(np.partition(within[:n], n - left)[n - left])
+
+
+@inner
+def write_buckets(numbers: Array, k: int, buckets: Any) -> tuple[int, int]:
+    """Write the bucket of each number, of equal widths.
+
+    Returns that of the k-th largest, and how many of those in it are among the k largest.
+    """
+    low, high = range_of(numbers)
+    narrow, counts = _BUCKETS / (high - low), np.zeros(_BUCKETS + 1, np.int64)
     if not 0 < narrow < math.inf:
-        return float(np.partition(numbers, numbers.size - k)[numbers.size - k])
-    counts = np.zeros(_BUCKETS + 1, np.int64)
-    for x in numbers:
-        counts[int((x - low) * narrow)] += 1
+        narrow = 0.0
+    for i in range(numbers.size):
+        bucket = int((numbers[i] - low) * narrow)
+        buckets[i] = bucket
+        counts[bucket] += 1
     bucket, left = _BUCKETS, k
     while counts[bucket] < left:
         left -= counts[bucket]
         bucket -= 1
-    within, n = np.empty(counts[bucket]), 0
-    for x in numbers:
-        if int((x - low) * narrow) == bucket:
-            within[n] = x
-            n += 1
-    return float(np.partition(within, n - left)[n - left])
+    return bucket, left
 
 
 @inner
-def keep_largest(ranks: Array, k: int, border: float, where: Integers, values: Array) -> int:
-    """Move the k that rank highest to the front, in their order; of equal ones the first.
+def range_of(numbers: Array) -> tuple[float, float]:
+    """The least and the largest, by comparisons of which four need not wait for each other."""
+    l0 = l1 = l2 = l3 = h0 = h1 = h2 = h3 = numbers[0]
+    whole = numbers.size - numbers.size % 4
+    for i in range(0, whole, 4):
+        a, b, c, d = numbers[i], numbers[i + 1], numbers[i + 2], numbers[i + 3]
+        l0, l1, l2, l3 = min(l0, a), min(l1, b), min(l2, c), min(l3, d)
+        h0, h1, h2, h3 = max(h0, a), max(h1, b), max(h2, c), max(h3, d)
+    for i in range(whole, numbers.size):
+        l0, h0 = min(l0, numbers[i]), max(h0, numbers[i])
+    return min(min(l0, l1), min(l2, l3)), max(max(h0, h1), max(h2, h3))
 
-    Any rule for these is post-processing of noisy scores as long as it looks at nothing else.
+
+@inner
+def keep_largest(ranks: Array, k: int, where: Integers, values: Array) -> int:
+    """Move the k that rank highest to the front, in the order of the list.
+
+    Of those at the border the first coordinates, wherever they are listed: any rule is
+    post-processing of noisy scores as long as it looks at nothing else.
     """
-    spare = k
+    border = border_of(ranks, k)
+    above = tied = n = 0
     for i in range(ranks.size):
-        spare -= ranks[i] > border
-    n = 0
+        above += ranks[i] > border
+        tied += ranks[i] == border
+    last = np.int64(2**62)
+    if above + tied > k:
+        last = np.sort(where[: ranks.size][ranks == border])[k - above - 1]
     for i in range(ranks.size):
-        tied = ranks[i] == border and spare > 0
-        spare -= tied
         where[n], values[n] = where[i], values[i]
-        n += tied or ranks[i] > border
+        n += ranks[i] > border or (ranks[i] == border and where[i] <= last)
     return n

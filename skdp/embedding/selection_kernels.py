@@ -1,7 +1,7 @@
 """Selection of coordinates by noisy scores, compiled. Imported lazily: it needs numba.
 
-Of the noise on scores it is given the first bits of each, and noises of each stratum (`strata`) for
-those whose bound reaches the bar.
+Of the noise on scores it is given the first bits of each, which tell its stratum (`strata`), and
+noises of each stratum for those whose bound reaches the bar.
 """
 
 import math
@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skdp.embedding.bit_kernels import lowest_bit
+from skdp.embedding.bit_kernels import count_bits, lowest_bit
 from skdp.embedding.coordinate_rules import LARGEST, RACE, REACHING
 from skdp.embedding.fused_kernels import add_parts, add_touches
-from skdp.embedding.largest_kernels import border_of, keep_largest
+from skdp.embedding.largest_kernels import border_of, keep_largest, range_of
 from skdp.training.compiled_kernels import inner
 
-__all__ = ["ENOUGH", "select", "write_scores"]
+__all__ = ["ENOUGH", "WIDTH", "put_in_order", "select", "write_scores"]
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 
 #: No stratum ran out.
 ENOUGH = -1
@@ -27,9 +28,11 @@ ENOUGH = -1
 _FARTHEST = 600.0
 #: Scores of so many scales need no shift to be as precise as `score_error` says.
 _SCALES = 2.0**8
-#: Coordinates to a word of a plane, and words without and with all bits, and with the lowest one.
-_WIDTH = 64
-_NONE, _ALL, _ONE = np.uint64(0), np.uint64(2**64 - 1), np.uint64(1)
+#: Coordinates to a word of a plane, and words with all bits, and with the lowest one.
+WIDTH = 64
+_ALL, _ONE = np.uint64(2**64 - 1), np.uint64(1)
+#: Coordinates that are listed together, without asking whether there are as many.
+_TOGETHER = 6
 
 
 @inner
@@ -51,7 +54,7 @@ def write_scores(
     scores = totals[:n].reshape(n * totals.shape[1])
     for i in range(scores.size):
         scores[i] = abs(scores[i]) * grid
-    if kind == RACE and scores.size >= most and scores.max() > _SCALES * scale:
+    if kind == RACE and scores.size >= most and range_of(scores)[1] > _SCALES * scale:
         shift = border_of(scores, most)
     for i in range(scores.size):
         scores[i] = (scores[i] - shift) / scale
@@ -65,100 +68,176 @@ def select(
     taken: Integers,
     zero: float,
     bar: float,
-    planes: Any,
+    planes: Words,
     ours: Any,
     scores: Array,
     listed: Any,
 ) -> tuple[int, int]:
     """Write the selected coordinates; return how many, and what ran out."""
-    pools, begun = supply[:2]
-    row = pools.shape[0]
-    if begun.size - taken[row] < scores.size:
-        return 0, row
-    begun = begun[taken[row] : taken[row] + scores.size].reshape(scores.shape)
-    taken[row] += scores.size
-    n = find(selection, supply, zero, bar, planes, begun, ours, scores, listed)
-    lacking = complete(selection[0], supply, taken, n, listed)
-    if lacking == ENOUGH and not is_enough(selection, supply, zero, bar, listed[1][:n]):
+    n, lacking = find(selection, supply, taken, zero, bar, planes, ours, scores, listed)
+    if lacking == ENOUGH and not is_enough(selection, supply, zero, bar, n, listed):
         n, lacking = complete_others(
-            selection[0], supply, taken, zero, planes, begun, ours, scores, n, listed
+            selection[0], supply, taken, zero, planes, ours, scores, n, listed
         )
     if lacking != ENOUGH:
         return n, lacking
-    return choose(selection, pools, taken, bar, n, listed)
+    return choose(selection, supply, taken, bar, n, listed)
 
 
 @inner
 def find(
     selection: Any,
     supply: Any,
+    taken: Integers,
     zero: float,
     bar: float,
-    planes: Any,
-    begun: Any,
+    planes: Words,
     ours: Any,
     scores: Array,
     listed: Any,
-) -> int:
-    """List coordinates, in order, with their scores and bytes; return how many there are.
+) -> tuple[int, int]:
+    """List coordinates with noisy scores; return how many, and what ran out.
 
-    Of those that records touch, all whose noise may lift them to the bar; of the others those of
-    the first stratum.
+    First those of the first stratum, then those of others that records touch and whose noise may
+    lift them to the bar; of the others none is. Each in order.
     """
-    kind, of_byte, tops = selection[0], supply[4], supply[5]
-    where, values, _, bytes_of = listed
+    kind, pools = selection[0], supply[0]
+    where, _, _, marks, starts = listed
+    write_first(planes, marks)
+    n = list_marked(marks, scores.shape[1], where, starts)
+    if pools.shape[1] - taken[0] < n:
+        return n, 0
+    give_first(kind, zero, pools[0, taken[0] : taken[0] + n], ours, scores, listed)
+    taken[0] += n
     if kind != REACHING:  # The bar is one for noise alone.
         bar += zero
-    needed = bar - tops[of_byte]
-    # Of sums the absolute value counts; a comparison would be guessed wrongly half of the time.
-    mirror = -1.0 if kind == LARGEST else 1.0
-    first, n = supply[6][0], np.uint64(0)
-    for word in range(ours.size):
-        row = ours[word]
-        if row < 0:
-            n = list_first(
-                planes[word], word * scores.shape[1], scores.shape[1], zero, first, n, listed
-            )
-        else:
-            for i in range(scores.shape[1]):
-                byte, score = begun[row, i], scores[row, i]
-                where[n], values[n], bytes_of[n] = word * scores.shape[1] + i, score, byte
-                n += np.uint64(max(score, mirror * score) >= needed[byte])
+    return list_lifted(kind, supply, taken, bar, planes, ours, scores, n, listed)
+
+
+@inner
+def write_first(planes: Words, marks: Words) -> None:
+    """Mark the coordinates whose noise lies in the first stratum: bits all 0."""
+    for group in range(marks.size):
+        marks[group] = _ALL
+    for k in range(planes.shape[0]):
+        for group in range(marks.size):
+            marks[group] &= ~planes[k, group]
+
+
+@inner
+def within(group: int, size: int) -> Any:
+    """Marks all coordinates of a group."""
+    return _ALL >> np.uint64(max(0, (group + 1) * WIDTH - size))
+
+
+@inner
+def list_marked(marks: Words, size: int, where: Integers, starts: Integers) -> int:
+    """List coordinates that are marked, and where those of each word start; return how many."""
+    n, n_groups = np.uint64(0), marks.size // (starts.size - 1)
+    for word in range(starts.size - 1):
+        starts[word] = n
+        for group in range(n_groups):
+            left = marks[word * n_groups + group] & within(group, size)
+            first, stop = word * size + group * WIDTH, n + count_bits(left)
+            while n < stop:  # Too many are written over later; guessing would take longer.
+                for j in range(_TOGETHER):
+                    where[n + np.uint64(j)] = first + np.int64(lowest_bit(left))
+                    left &= left - _ONE
+                n += np.uint64(_TOGETHER)
+            n = stop
+    starts[starts.size - 1] = n
     return np.int64(n)  # type: ignore[return-value]
 
 
 @inner
-def list_first(
-    planes: Any, first: int, size: int, zero: float, byte: int, n: np.uint64, listed: Any
-) -> np.uint64:
-    """List those coordinates of a word whose noise lies in the first stratum: bits all 0."""
-    where, values, _, bytes_of = listed
-    for group in range(planes.shape[0]):
-        others = _NONE
-        for k in range(planes.shape[1]):
-            others |= planes[group, k]
-        left = min(size - group * _WIDTH, _WIDTH)
-        found = ~others & (_ALL >> np.uint64(_WIDTH - left))
-        while found:
-            at = first + group * _WIDTH + np.int64(lowest_bit(found))
-            where[n], values[n], bytes_of[n] = at, zero, byte
-            n += _ONE
-            found &= found - _ONE
-    return n
+def give_first(
+    kind: int, zero: float, noises: Array, ours: Any, scores: Array, listed: Any
+) -> None:
+    """Write the noisy scores of coordinates of the first stratum."""
+    where, values, _, _, starts = listed
+    factor = with_noise(RACE, zero, 1.0)
+    for place in range(noises.size):
+        values[place] = factor * noises[place] if kind == RACE else zero + noises[place]
+    for word in range(ours.size):
+        row = ours[word]
+        if row >= 0:
+            for place in range(starts[word], starts[word + 1]):
+                score = scores[row, where[place] - word * scores.shape[1]]
+                values[place] = with_noise(kind, score, noises[place])
 
 
 @inner
-def complete(kind: int, supply: Any, taken: Integers, n: int, listed: Any) -> int:
-    """Add noise to scores; return the stratum that ran out, or `ENOUGH`."""
-    pools, of_byte = supply[0], supply[4]
-    _, values, _, bytes_of = listed
-    for place in range(n):
-        stratum = of_byte[bytes_of[place]]
-        if taken[stratum] == pools.shape[1]:
-            return int(stratum)
-        values[place] = with_noise(kind, values[place], pools[stratum, taken[stratum]])
-        taken[stratum] += 1
-    return ENOUGH
+def list_lifted(
+    kind: int,
+    supply: Any,
+    taken: Integers,
+    bar: float,
+    planes: Words,
+    ours: Any,
+    scores: Array,
+    n: int,
+    listed: Any,
+) -> tuple[int, int]:
+    """Add to the list what noise of a stratum but the first may lift to the bar."""
+    pools, _, _, tops = supply
+    where, values, _, marks, _ = listed
+    size, n_groups = scores.shape[1], marks.size // ours.size
+    for word in range(ours.size):
+        row = ours[word]
+        if row < 0:
+            continue
+        level = level_of(kind, bar, tops, scores, row)
+        for stratum in range(1, level):
+            if pools.shape[1] - taken[stratum] < size:
+                return n, stratum
+        for group in range(n_groups):
+            at = word * n_groups + group
+            left = within(group, size)
+            for k in range(planes.shape[0] + 1 - level):
+                left &= ~planes[k, at]
+            left &= ~marks[at]
+            while left:
+                bit = lowest_bit(left)
+                left &= left - _ONE
+                i, stratum = group * WIDTH + np.int64(bit), stratum_of(planes, at, bit, level)
+                score = scores[row, i]
+                where[n] = word * size + i
+                values[n] = with_noise(kind, score, pools[stratum, taken[stratum]])
+                lifted = (abs(score) if kind == LARGEST else score) >= bar - tops[stratum]
+                taken[stratum] += lifted
+                n += lifted
+    return n, ENOUGH
+
+
+@inner
+def level_of(kind: int, bar: float, tops: Array, scores: Array, row: Any) -> int:
+    """How many strata have noises that may lift a coordinate of a row to the bar."""
+    level, own = 1, np.uint64(row)
+    while level < tops.size:
+        least, n = bar - tops[level], 0
+        if kind == LARGEST:
+            for i in range(scores.shape[1]):
+                n += abs(scores[own, i]) >= least
+        else:
+            for i in range(scores.shape[1]):
+                n += scores[own, i] >= least
+        if n == 0:
+            break
+        level += 1
+    return level
+
+
+@inner
+def stratum_of(planes: Words, group: int, bit: Any, level: int) -> int:
+    """Stratum of the noise of a coordinate, one of the first, so many.
+
+    It is told by the place of the first bit that is not 0.
+    """
+    n = np.uint64(planes.shape[0])
+    bits = _ONE << n
+    for k in range(n + _ONE - np.uint64(level), n):
+        bits |= ((planes[k, np.uint64(group)] >> bit) & _ONE) << k
+    return np.int64(n - lowest_bit(bits))  # type: ignore[return-value]
 
 
 @inner
@@ -178,18 +257,30 @@ def with_noise(kind: int, score: float, noise: float) -> float:
 
 
 @inner
-def is_enough(selection: Any, supply: Any, zero: float, bar: float, values: Array) -> bool:
-    """Whether no coordinate that was left out can be among the selected."""
-    kind, most, tops = selection[0], selection[6], supply[5]
-    if tops.size == 1:
-        return True
+def is_enough(selection: Any, supply: Any, zero: float, bar: float, n: int, listed: Any) -> bool:
+    """Whether no coordinate that was left out can be among the selected. Writes ranks."""
+    kind, most, tops = selection[0], selection[6], supply[3]
+    _, values, ranks, _, _ = listed
     if kind == REACHING:
-        return bool(zero < bar - tops[1])
-    least = bar if kind == LARGEST else with_noise(kind, bar + zero, 1.0)
-    reaching = 0
-    for value in values:
-        reaching += (abs(value) if kind == LARGEST else value) >= least
-    return bool(reaching >= most)
+        return bool(tops.size == 1 or zero < bar - tops[1])
+    write_ranks(kind, values[:n], ranks)
+    least, reaching = lowest_rank(kind, zero, bar), 0
+    for i in range(n):
+        reaching += ranks[i] >= least
+    return bool(tops.size == 1 or reaching >= most)
+
+
+@inner
+def lowest_rank(kind: int, zero: float, bar: float) -> float:
+    """Rank of a coordinate whose noise alone reaches the bar."""
+    return bar if kind == LARGEST else with_noise(kind, bar + zero, 1.0)
+
+
+@inner
+def write_ranks(kind: int, values: Array, ranks: Array) -> None:
+    """What the largest are told by."""
+    for i in range(values.size):
+        ranks[i] = abs(values[i]) if kind == LARGEST else values[i]
 
 
 @inner
@@ -198,8 +289,7 @@ def complete_others(
     supply: Any,
     taken: Integers,
     zero: float,
-    planes: Any,
-    begun: Any,
+    planes: Words,
     ours: Any,
     scores: Array,
     n: int,
@@ -209,64 +299,49 @@ def complete_others(
 
     From the last one on, so that nothing is written over that is yet to be read.
     """
-    pools, of_byte = supply[0], supply[4]
-    where, values, _, _ = listed
+    pools = supply[0]
+    where, values, ranks, marks, _ = listed
     n_all, size = ours.size * scores.shape[1], scores.shape[1]
+    n_groups = marks.size // ours.size
+    put_in_order(n, where, values)
     for i in range(n_all - 1, -1, -1):
         if n > 0 and where[n - 1] == i:
             n -= 1
             values[i] = values[n]
         else:
-            to, within = ours[i // size], i % size
-            if to < 0:
-                score, stratum = zero, of_byte[first_byte(supply, planes[i // size], within)]
-            else:
-                score, stratum = scores[to, within], of_byte[begun[to, within]]
+            word, own = i // size, i % size
+            group, bit = word * n_groups + own // WIDTH, np.uint64(own % WIDTH)
+            stratum = stratum_of(planes, group, bit, planes.shape[0] + 1)
             if taken[stratum] == pools.shape[1]:
-                return n, int(stratum)
+                return n, stratum
+            score = zero if ours[word] < 0 else scores[ours[word], own]
             values[i] = with_noise(kind, score, pools[stratum, taken[stratum]])
             taken[stratum] += 1
         where[i] = i
+    write_ranks(kind, values[:n_all], ranks)
     return n_all, ENOUGH
 
 
 @inner
-def first_byte(supply: Any, planes: Any, within: int) -> int:
-    """First byte of the noise of a coordinate, as far as its stratum depends on it."""
-    byte, places = supply[6]
-    group, place = planes[within // _WIDTH], np.uint64(within % _WIDTH)
-    for k in range(places.size):
-        byte ^= np.int64((group[k] >> place) & _ONE) << places[k]
-    return int(byte)
-
-
-@inner
 def choose(
-    selection: Any,
-    pools: Array,
-    taken: Integers,
-    bar: float,
-    n: int,
-    listed: Any,
+    selection: Any, supply: Any, taken: Integers, bar: float, n: int, listed: Any
 ) -> tuple[int, int]:
     """Keep what is selected; return how many, and what ran out."""
-    kind, most = selection[0], selection[6]
-    where, values, ranks, _ = listed
-    if kind == REACHING:
-        n = keep_reaching(bar, n, where, values)
-        if n <= most:
-            return n, ENOUGH
-        # All coordinates have keys, in whose order they are compared with the bar.
-        last = pools.shape[0] - 1
-        if taken[last] + n > pools.shape[1]:
-            return n, last
-        ranks[:n] = pools[last, taken[last] : taken[last] + n]
-        taken[last] += n
-    else:
-        for place in range(n):
-            ranks[place] = abs(values[place]) if kind == LARGEST else values[place]
-    border = border_of(ranks[:n], most)
-    return keep_largest(ranks[:n], most, border, where, values), ENOUGH
+    kind, most, pools = selection[0], selection[6], supply[0]
+    where, values, ranks, _, _ = listed
+    if kind != REACHING:
+        return keep_largest(ranks[:n], most, where, values), ENOUGH
+    n = keep_reaching(bar, n, where, values)
+    if n <= most:
+        return n, ENOUGH
+    # All coordinates have keys, in whose order they are compared with the bar.
+    last = pools.shape[0] - 1
+    if pools.shape[1] - taken[last] < n:
+        return n, last
+    put_in_order(n, where, values)
+    keys = pools[last, taken[last] : taken[last] + n]
+    taken[last] += n
+    return keep_largest(keys, most, where, values), ENOUGH
 
 
 @inner
@@ -277,3 +352,22 @@ def keep_reaching(bar: float, n: int, where: Integers, values: Array) -> int:
         where[kept], values[kept] = where[place], values[place]
         kept += values[place] >= bar
     return kept
+
+
+@inner
+def put_in_order(n: int, where: Integers, values: Array) -> None:
+    """Merge two lists that are in order, the second behind the first."""
+    second = 1
+    while second < n and where[second - 1] < where[second]:
+        second += 1
+    after = n - second
+    if after < 1:
+        return
+    coordinates, numbers = where[second:n].copy(), values[second:n].copy()
+    to, place = n - 1, second - 1
+    for j in range(after - 1, -1, -1):
+        while place >= 0 and where[place] > coordinates[j]:
+            where[to], values[to] = where[place], values[place]
+            to, place = to - 1, place - 1
+        where[to], values[to] = coordinates[j], numbers[j]
+        to -= 1

@@ -1,6 +1,6 @@
-"""Noise of many coordinates, of which few are looked at: a byte of each, and the rest on demand.
+"""Noise of many coordinates, of which few are looked at: some bits of each, the rest on demand.
 
-The noise of a coordinate is a function of random bits. The first eight, the sign and what says how
+The noise of a coordinate is a function of random bits. The first ones, the sign and what says how
 large the noise is, tell the stratum that it lies in, and so a bound. Further bits are drawn only
 where that bound leaves it open whether the coordinate is selected: a noise is of the same law
 whether its bits are drawn at once or one after the other.
@@ -24,11 +24,9 @@ from skdp.training.rounded_noise import Beginning, rounded_normals
 __all__ = ["Exponentials", "Gaussians", "Laplaces", "StratifiedLaw", "Stratum"]
 
 Array = npt.NDArray[np.float64]
-Bytes = npt.NDArray[np.uint8]
 
 _SIGN, _FIRST = 63, 62
-_LOWEST_BYTE = 56
-#: Bits after the sign in the first byte.
+#: Bits after the sign that are looked at first.
 MOST_ZEROS = 7
 #: Bounds are above what rounding makes of any noise.
 _SPARE = 2.0**-30
@@ -94,7 +92,11 @@ class StratifiedLaw(ABC):
 
     @cached_property
     def strata(self) -> tuple[Stratum, ...]:
-        """Each word belongs to one."""
+        """Each word belongs to one.
+
+        With n bits known in the first stratum, the words of the j-th share n - j of these, from the
+        sign on, and differ in the next.
+        """
         if self.zeros is None:
             return (Stratum.of(None, 0, False),)
         sign = self._sign()
@@ -102,15 +104,6 @@ class StratifiedLaw(ABC):
         others = [Stratum.of(sign, zeros, True) for zeros in range(self.zeros - 1, -1, -1)]
         small = [] if sign is None else [Stratum.of(1 - sign, 0, False)]
         return (first, *others, *small)
-
-    @cached_property
-    def of_byte(self) -> Bytes:
-        """Place of the stratum of the words that begin with each byte."""
-        masks = np.array([stratum.beginning.mask >> _LOWEST_BYTE for stratum in self.strata])
-        values = np.array([stratum.beginning.value >> _LOWEST_BYTE for stratum in self.strata])
-        fits = (np.arange(256)[:, None] & masks) == values
-        places: Bytes = fits.argmax(axis=1).astype(np.uint8)
-        return places
 
     @cached_property
     def tops(self) -> Array:

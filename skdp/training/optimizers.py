@@ -1,5 +1,6 @@
 """What becomes of a released gradient: post-processing, without a cost."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
@@ -17,7 +18,7 @@ State = tuple[Array, Array, Array]
 #: Learning rates and weights of some steps; divisor, decay and number of free parameters.
 Facts = tuple[Array, Array, float, float, int]
 #: Values and moments; learning rates and corrections of some steps; the numbers of `Adam`.
-AdamState = tuple[tuple[Array, Array, Array], Array, Array, tuple[float, float, float, float]]
+AdamState = tuple[tuple[Array, Array, Array], Array, Array, tuple[float, float, float]]
 #: Below it the mean of the iterates would lose digits by cancellation.
 SMALLEST_SCALE = 1e-3
 
@@ -171,7 +172,8 @@ class Adam(Optimizer):
 
     References
     ----------
-    Kingma and Ba (2015), Adam: a method for stochastic optimization, Algorithm 1.
+    Kingma and Ba (2015), Adam: a method for stochastic optimization, Algorithm 1, with corrections
+    made as at the end of section 2.
     """
 
     def __init__(
@@ -190,14 +192,12 @@ class Adam(Optimizer):
 
         For compiled code, which makes those steps with a scale of 1 and says so by `made`.
         """
-        first, second = self._betas
-        steps = np.arange(self._step, self._step + n_steps)
-        corrections = [(1 - first ** (step + 1), 1 - second ** (step + 1)) for step in steps]
+        steps = range(self._step, self._step + n_steps)
         return (
             (self.values, self._first, self._second),
-            self._descent.learning_rates[steps],
-            np.array(corrections),
-            (first, second, self._floor, self._descent.divisor),
+            self._descent.learning_rates[steps.start : steps.stop],
+            np.array([self._corrected(step) for step in steps]),
+            (*self._betas, self._descent.divisor),
         )
 
     def made(self, n_steps: int) -> None:
@@ -209,11 +209,14 @@ class Adam(Optimizer):
         first, second = self._betas
         self._first[where] += (1 - first) * (gradient - self._first[where])
         self._second[where] += (1 - second) * (gradient**2 - self._second[where])
-        step = self._step + 1
-        mean = self._first[where] / (1 - first**step)
-        spread = self._second[where] / (1 - second**step)
-        direction: Array = mean / (np.sqrt(spread) + self._floor)
+        factor, floor = self._corrected(self._step)
+        direction: Array = factor * self._first[where] / (np.sqrt(self._second[where]) + floor)
         return direction
+
+    def _corrected(self, step: int) -> tuple[float, float]:
+        """Factor and floor of a step that correct both moments for their start at 0."""
+        first, second = (1 - beta ** (step + 1) for beta in self._betas)
+        return math.sqrt(second) / first, math.sqrt(second) * self._floor
 
 
 def _parts(total: Update) -> tuple["slice | Rows", Array]:

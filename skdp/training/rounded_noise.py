@@ -19,7 +19,6 @@ Fill = Callable[[Array, Words, float, int], npt.NDArray[np.int64]]
 
 #: Words that are drawn at a time: they stay in the cache.
 _BLOCK = 2**13
-_LOWEST_OF_BYTE = 56
 
 
 @final
@@ -34,16 +33,6 @@ class Beginning(NamedTuple):
 
     mask: int
     value: int
-
-    @property
-    def first_byte(self) -> int:
-        """The first eight bits; 0 for those that are not known."""
-        return self.value >> _LOWEST_OF_BYTE
-
-    @property
-    def places(self) -> list[int]:
-        """Places within the first eight bits of those that are known."""
-        return [place for place in range(8) if self.mask >> _LOWEST_OF_BYTE + place & 1]
 
     def words(self, n: int, rng: RandomSource) -> Words:
         """Draw `n` words, uniform among those that begin so."""
