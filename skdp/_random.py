@@ -18,6 +18,8 @@ NumpyGenerator = np.random.Generator
 Seed = int | np.integer[Any] | np.random.RandomState | np.random.Generator | None
 
 _KEY_BYTES = 32
+#: What is encrypted at a time, and words that the cipher wants room for beyond its result.
+_ZEROS, _SPARE = memoryview(bytes(2**16)), 2
 _SEED_DOMAIN = b"skdp random source, seeded: "
 _SPAWN_DOMAIN = b"skdp random source, spawned: "
 
@@ -104,8 +106,12 @@ class RandomSource:
         """Return the next `n` words, uniform on 0, ..., 2^64 - 1, as a read-only array."""
         if self._generation != _Process.generation and not self.seeded:
             self._start(os.urandom(_KEY_BYTES))
-        keystream = self._stream.update(bytes(8 * n))
-        return np.frombuffer(keystream, dtype="<u8").astype(np.uint64, copy=False)
+        drawn = np.empty(n + _SPARE, dtype="<u8")
+        room = drawn.data.cast("B")
+        for start in range(0, 8 * n, len(_ZEROS)):
+            self._stream.update_into(_ZEROS[: 8 * n - start], room[start:])
+        drawn.flags.writeable = False
+        return drawn[:n].astype(np.uint64, copy=False)
 
     def spawn(self) -> Self:
         """Return another source: of the system, or, from a seeded one, determined by it.

@@ -50,7 +50,7 @@ def run_steps(
     mine, ours, totals, words, parts, listed = work
     where, values, ranks, marks, starts = listed
     _, used, usual, _ = supply
-    n_used, examples = 0, room(records)[0]
+    n_used, examples = 0, (room(records)[0], room(records)[0])
     ends, taken = np.empty(parts.shape[0] + 1, np.int64), np.empty_like(used)
     for t in range(first, keys.size):
         lacking = running_out(supply)

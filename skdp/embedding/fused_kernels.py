@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from skdp.embedding.dot_kernels import dot
-from skdp.embedding.kernels import clip_scale, room, write_gradient
+from skdp.embedding.kernels import clip_scale, room, write_examples, write_gradient
 from skdp.training.compiled_kernels import compiled, inner
+from skdp.training.row_prefetch_kernels import ask_for_run
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -35,7 +36,8 @@ def run_steps(
     selection, (limit, grid) = how
     mine, ours = work
     used, n_words = 0, ours.size
-    examples, _, part = room(records)
+    made = room(records)
+    examples, part = (made[0], room(records)[0]), made[2]
     most, (most_rows, size) = 1, part.shape
     for t in range(first, keys.size):
         most = max(most, offsets[t + 1] - offsets[t])
@@ -73,14 +75,30 @@ def write_parts(
     parts: Array,
     ends: Integers,
 ) -> None:
-    """Write the gradients of a batch, one below the other."""
-    n = 0
-    ends[0] = 0
-    for j in range(batch.size):
-        n += write_gradient(
-            records, table, 1.0, batch[j], key, mine, examples, words[n:], parts[n:]
-        )
-        ends[j + 1] = n
+    """Write the gradients of a batch, one below the other. Takes room for two examples."""
+    now, soon = examples
+    n = n_now = ends[0] = 0
+    for j in range(-1, batch.size):
+        n_soon = 0
+        if j + 1 < batch.size:
+            n_soon = write_examples(records, batch[j + 1], key, soon)
+            ask_for_vectors(soon, n_soon, table)
+        if j >= 0:
+            n += write_gradient(now, n_now, table, 1.0, mine, words[n:], parts[n:])
+            ends[j + 1] = n
+        now, soon, n_now = soon, now, n_soon
+
+
+@inner
+def ask_for_vectors(examples: Any, n: int, table: Array) -> None:
+    """Ask for the vectors that a gradient will need."""
+    targets, contexts, negatives = examples
+    size = table.shape[1]
+    for j in range(n):
+        ask_for_run(table, targets[j] * size, (targets[j] + 1) * size)
+        ask_for_run(table, contexts[j] * size, (contexts[j] + 1) * size)
+        for word in negatives[j]:
+            ask_for_run(table, word * size, (word + 1) * size)
 
 
 @inner

@@ -114,19 +114,10 @@ def add_pull(slope: float, row: Array, to: Array) -> None:
 
 @inner
 def write_gradient(
-    records: Any,
-    table: Array,
-    scale: float,
-    record: int,
-    key: np.uint64,
-    mine: Any,
-    examples: Any,
-    words: Integers,
-    part: Array,
+    examples: Any, n: int, table: Array, scale: float, mine: Any, words: Integers, part: Array
 ) -> int:
-    """Write the gradient of a record by rows of the table; return how many rows it has."""
+    """Write the gradient of a record's examples by rows of the table; return how many it has."""
     targets, contexts, negatives = examples
-    n = write_examples(records, record, key, examples)
     n_words = 0
     for j in range(n):
         context = table[contexts[j]]
@@ -191,7 +182,8 @@ def clipped_sum(
     touched, total = np.empty(most, np.int64), np.empty((most, part.shape[1]))
     n_touched = 0
     for i in rows:
-        n_words = write_gradient(records, table, scale, i, key, mine, examples, words, part)
+        n_examples = write_examples(records, i, key, examples)
+        n_words = write_gradient(examples, n_examples, table, scale, mine, words, part)
         factor = clip_scale(part[:n_words].reshape(n_words * part.shape[1]), limit, grid)
         if factor > 0:
             before, n_touched = n_touched, join(words, n_words, ours, touched, n_touched)
@@ -284,8 +276,8 @@ def restricted_sum(
     total = np.zeros(selected.size)
     chosen, where = np.empty(selected.size), np.empty(selected.size, np.int64)
     for i in rows:
-        n = 0
-        n_words = write_gradient(records, table, scale, i, key, mine, examples, words, part)
+        n, n_examples = 0, write_examples(records, i, key, examples)
+        n_words = write_gradient(examples, n_examples, table, scale, mine, words, part)
         for place in range(n_words):
             own = ours[words[place]]
             if own >= 0:

@@ -31,7 +31,7 @@ _SCALES = 2.0**8
 #: Coordinates to a word of a plane, and words with all bits, and with the lowest one.
 WIDTH = 64
 _ALL, _ONE = np.uint64(2**64 - 1), np.uint64(1)
-#: Coordinates that are listed together, without asking whether there are as many.
+#: Coordinates that are listed without asking whether there are as many.
 _TOGETHER = 6
 
 
@@ -139,11 +139,15 @@ def list_marked(marks: Words, size: int, where: Integers, starts: Integers) -> i
         for group in range(n_groups):
             left = marks[word * n_groups + group] & within(group, size)
             first, stop = word * size + group * WIDTH, n + count_bits(left)
-            while n < stop:  # Too many are written over later; guessing would take longer.
-                for j in range(_TOGETHER):
-                    where[n + np.uint64(j)] = first + np.int64(lowest_bit(left))
-                    left &= left - _ONE
-                n += np.uint64(_TOGETHER)
+            # Too many are written over later: to guess how many there are would take longer.
+            for j in range(_TOGETHER):
+                where[n + np.uint64(j)] = first + np.int64(lowest_bit(left))
+                left &= left - _ONE
+            n += np.uint64(_TOGETHER)
+            while n < stop:
+                where[n] = first + np.int64(lowest_bit(left))
+                left &= left - _ONE
+                n += _ONE
             n = stop
     starts[starts.size - 1] = n
     return np.int64(n)  # type: ignore[return-value]

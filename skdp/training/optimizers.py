@@ -1,9 +1,8 @@
 """What becomes of a released gradient: post-processing, without a cost."""
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -192,11 +191,11 @@ class Adam(Optimizer):
 
         For compiled code, which makes those steps with a scale of 1 and says so by `made`.
         """
-        steps = range(self._step, self._step + n_steps)
+        steps = np.arange(self._step, self._step + n_steps)
         return (
             (self.values, self._first, self._second),
-            self._descent.learning_rates[steps.start : steps.stop],
-            np.array([self._corrected(step) for step in steps]),
+            self._descent.learning_rates[steps],
+            np.stack(self._corrected(steps), axis=1),
             (*self._betas, self._descent.divisor),
         )
 
@@ -213,10 +212,10 @@ class Adam(Optimizer):
         direction: Array = factor * self._first[where] / (np.sqrt(self._second[where]) + floor)
         return direction
 
-    def _corrected(self, step: int) -> tuple[float, float]:
-        """Factor and floor of a step that correct both moments for their start at 0."""
-        first, second = (1 - beta ** (step + 1) for beta in self._betas)
-        return math.sqrt(second) / first, math.sqrt(second) * self._floor
+    def _corrected(self, steps: Any) -> tuple[Any, Any]:
+        """Factors and floors of steps that correct both moments for their start at 0."""
+        first, second = (1 - beta ** (steps + 1.0) for beta in self._betas)
+        return np.sqrt(second) / first, np.sqrt(second) * self._floor
 
 
 def _parts(total: Update) -> tuple["slice | Rows", Array]:

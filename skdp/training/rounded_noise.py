@@ -1,8 +1,7 @@
 """The noise of `RoundedGaussian`, drawn several times faster where there is a compiler."""
 
 import functools
-from collections.abc import Callable
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +14,10 @@ __all__ = ["ANY", "Beginning", "rounded_normals"]
 
 Array = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]
-Fill = Callable[[Array, Words, float, int], npt.NDArray[np.int64]]
 
 #: Words that are drawn at a time: they stay in the cache.
 _BLOCK = 2**13
+_SIGN, _EXPONENT_BITS = np.uint64(2**63), 11
 
 
 @final
@@ -68,8 +67,9 @@ def rounded_normals(
     Notes
     -----
     *Guarantees.* Those of `RoundedGaussian`: of the same words the same numbers are made. Compiled
-    code decides those that lie far enough from half-integers; one in about 2,000, which does not,
-    or whose first bits are all zero, is decided by `RoundedGaussian.magnitudes`.
+    code decides those that lie far enough from half-integers; one in about 60,000, which does not,
+    is decided by `RoundedGaussian.magnitudes`. One in 2,000, whose first bits are all zero, takes
+    another word, as it does there.
 
     Examples
     --------
@@ -79,8 +79,8 @@ def rounded_normals(
     >>> bool((z == z.round()).all())
     True
     """
-    law, compiled = RoundedGaussian(noise_std), compiled_fill()
-    if compiled is None:
+    law, compiled = RoundedGaussian(noise_std), compiled_kernels()
+    if compiled is None or zeros > compiled.MOST_ZEROS:
         negative, tails = signed_uniforms_of(beginning.words(len(out), rng), rng)
         magnitudes = law.magnitudes(0.5**zeros * tails, rng)
         out[:] = np.where(negative, -magnitudes, magnitudes)
@@ -89,20 +89,36 @@ def rounded_normals(
     for start in range(0, len(out), _BLOCK):
         part = out[start : start + _BLOCK]
         words = beginning.words(len(part), rng)
-        undecided = compiled(part, words, law.width, zeros)
+        undecided = compiled.fill(part, words, law.width, zeros)
         places.append(start + undecided)
         left.append(words[undecided])
     if sum(map(len, left)):
-        negative, tails = signed_uniforms_of(np.concatenate(left), rng)
-        magnitudes = law.magnitudes(0.5**zeros * tails, rng)
-        out[np.concatenate(places)] = np.where(negative, -magnitudes, magnitudes)
+        undecided = np.concatenate(left)
+        small = undecided & compiled.EXPONENT == 0
+        magnitudes = np.empty(len(undecided))
+        for which, decide in ((small, _smaller), (~small, _exactly)):
+            if which.any():
+                magnitudes[which] = decide(law, undecided[which], zeros, rng)
+        out[np.concatenate(places)] = np.where(undecided >= _SIGN, -magnitudes, magnitudes)
+
+
+def _exactly(law: RoundedGaussian, words: Words, zeros: int, rng: RandomSource) -> Array:
+    _, tails = signed_uniforms_of(words, rng)
+    return law.magnitudes(0.5**zeros * tails, rng)
+
+
+def _smaller(law: RoundedGaussian, words: Words, zeros: int, rng: RandomSource) -> Array:
+    """Magnitudes of words whose exponent is 0: the uniform is 2^-11 times another."""
+    magnitudes = np.empty(len(words))
+    rounded_normals(law.noise_std, magnitudes, rng, zeros=zeros + _EXPONENT_BITS)
+    return np.abs(magnitudes, out=magnitudes)
 
 
 @functools.cache
-def compiled_fill() -> Fill | None:
-    """Return the compiled code, or None without numba."""
+def compiled_kernels() -> Any:
+    """Return the module of compiled code, or None without numba."""
     try:
-        from skdp.training.rounded_kernels import fill
+        from skdp.training import rounded_kernels
     except (ImportError, RuntimeError):  # an installation that does not fit, or has no cache
         return None
-    return fill
+    return rounded_kernels
