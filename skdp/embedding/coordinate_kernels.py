@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skdp.embedding.bit_kernels import lowest_bit
-from skdp.embedding.fused_kernels import after_step, numbers_of, write_parts
+from skdp.embedding.fused_kernels import add_gradients, after_step, numbers_of, write_parts
 from skdp.embedding.kernels import clip_scale, room
 from skdp.embedding.selection_kernels import ENOUGH, WIDTH, put_in_order, select, write_scores
 from skdp.training.compiled_kernels import compiled, inner
@@ -58,13 +58,23 @@ def run_steps(
             return t, n_used, lacking
         batch = rows[offsets[t] : offsets[t + 1]]
         parts_of = ends[: batch.size + 1]
-        write_parts(records, state[0][0], batch, keys[t], mine, examples, words, parts, parts_of)
-        n_rows, zero = write_scores(selection, words, parts, parts_of, ours, totals)
+        if release[0]:  # Sums are both scores and what is released.
+            zero = 0.0
+            n_rows, n_words = add_gradients(
+                records, state[0][0], batch, keys[t], mine, examples, words, parts, *release[1:],
+                ours, totals,
+            )  # fmt: skip
+        else:
+            write_parts(
+                records, state[0][0], batch, keys[t], mine, examples, words, parts, parts_of
+            )
+            n_rows, zero = write_scores(selection, words, parts, parts_of, ours, totals)
+            n_words = parts_of[batch.size]
         taken[:] = used
         n, lacking = select(
             selection, supply, taken, zero, bars[t], planes[t], ours, totals[:n_rows], listed
         )
-        for word in words[: parts_of[batch.size]]:
+        for word in words[:n_words]:
             ours[word] = -1
         if lacking == ENOUGH and not release[0]:
             put_in_order(n, where, values)

@@ -29,7 +29,7 @@ _SPARE = 8
 #: Numbers that the gradients of a batch may take.
 _MOST_NUMBERS = 2**22
 #: Coordinates for each number of `fused.portions`, of the bits that are drawn of each.
-_BITS = 16
+_BITS = 64
 #: Noise on values that is drawn at a time, if more than one step's.
 _VALUES_AT_A_TIME = 2**16
 

@@ -77,28 +77,61 @@ def write_parts(
 ) -> None:
     """Write the gradients of a batch, one below the other. Takes room for two examples."""
     now, soon = examples
-    n = n_now = ends[0] = 0
-    for j in range(-1, batch.size):
-        n_soon = 0
-        if j + 1 < batch.size:
-            n_soon = write_examples(records, batch[j + 1], key, soon)
-            ask_for_vectors(soon, n_soon, table)
-        if j >= 0:
-            n += write_gradient(now, n_now, table, 1.0, mine, words[n:], parts[n:])
-            ends[j + 1] = n
+    n, n_now = 0, next_examples(records, table, batch, key, 0, now)
+    ends[0] = 0
+    for j in range(batch.size):
+        n_soon = next_examples(records, table, batch, key, j + 1, soon)
+        n += write_gradient(now, n_now, table, 1.0, mine, words[n:], parts[n:])
+        ends[j + 1] = n
         now, soon, n_now = soon, now, n_soon
 
 
 @inner
-def ask_for_vectors(examples: Any, n: int, table: Array) -> None:
-    """Ask for the vectors that a gradient will need."""
+def add_gradients(
+    records: Any,
+    table: Array,
+    batch: Integers,
+    key: np.uint64,
+    mine: Any,
+    examples: Any,
+    words: Integers,
+    part: Array,
+    limit: float,
+    grid: float,
+    ours: Any,
+    totals: Array,
+) -> tuple[int, int]:
+    """Sum the clipped gradients of a batch as `add_parts` does, without keeping them.
+
+    Returns how many rows there are, and how many words the gradients have together.
+    """
+    now, soon = examples
+    n = n_rows = 0
+    n_now = next_examples(records, table, batch, key, 0, now)
+    for j in range(batch.size):
+        n_soon = next_examples(records, table, batch, key, j + 1, soon)
+        own = write_gradient(now, n_now, table, 1.0, mine, words[n:], part)
+        n_rows = add_part(words[n : n + own], part[:own], limit, grid, ours, n_rows, totals)
+        n += own
+        now, soon, n_now = soon, now, n_soon
+    return n_rows, n
+
+
+@inner
+def next_examples(
+    records: Any, table: Array, batch: Integers, key: np.uint64, j: int, examples: Any
+) -> int:
+    """Write the examples of a record, if there is one, and ask for the vectors they need."""
+    if j == batch.size:
+        return 0
+    n, size = write_examples(records, batch[j], key, examples), table.shape[1]
     targets, contexts, negatives = examples
-    size = table.shape[1]
     for j in range(n):
         ask_for_run(table, targets[j] * size, (targets[j] + 1) * size)
         ask_for_run(table, contexts[j] * size, (contexts[j] + 1) * size)
         for word in negatives[j]:
             ask_for_run(table, word * size, (word + 1) * size)
+    return n
 
 
 @inner
@@ -141,17 +174,27 @@ def add_parts(
 
     The rows are those of the words that `ours` gives a place in the sum.
     """
-    size, n = parts.shape[1], 0
+    n = 0
     for j in range(ends.size - 1):
         start, stop = ends[j], ends[j + 1]
-        factor = clip_scale(parts[start:stop].reshape((stop - start) * size), limit, grid)
-        if factor > 0:
-            before, n = n, seat(words[start:stop], ours, n)
-            totals[before:n] = 0.0
-            for place in range(start, stop):
-                to, row = totals[ours[words[place]]], parts[place]
-                for i in range(size):
-                    to[i] += np.trunc(row[i] * factor)
+        n = add_part(words[start:stop], parts[start:stop], limit, grid, ours, n, totals)
+    return n
+
+
+@inner
+def add_part(
+    words: Integers, part: Array, limit: float, grid: float, ours: Any, n: int, totals: Array
+) -> int:
+    """Add the clipped gradient of a record; return how many rows the sum has then."""
+    size = part.shape[1]
+    factor = clip_scale(part.reshape(words.size * size), limit, grid)
+    if factor > 0:
+        before, n = n, seat(words, ours, n)
+        totals[before:n] = 0.0
+        for place in range(words.size):
+            to, row = totals[ours[words[place]]], part[place]
+            for i in range(size):
+                to[i] += np.trunc(row[i] * factor)
     return n
 
 

@@ -79,6 +79,8 @@ def keep_largest(ranks: Array, k: int, where: Integers, values: Array) -> int:
     if above + tied > k:
         last = np.sort(where[: ranks.size][ranks == border])[k - above - 1]
     for i in range(ranks.size):
+        # Without branches: they would be guessed wrongly half of the time.
+        kept = (ranks[i] > border) | ((ranks[i] == border) & (where[i] <= last))
         where[n], values[n] = where[i], values[i]
-        n += ranks[i] > border or (ranks[i] == border and where[i] <= last)
+        n += kept
     return n

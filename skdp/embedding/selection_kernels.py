@@ -186,11 +186,13 @@ def list_lifted(
     pools, _, _, tops = supply
     where, values, _, marks, _ = listed
     size, n_groups = scores.shape[1], marks.size // ours.size
+    levels = np.empty(scores.shape[0], np.int64)
+    write_levels(kind, bar, tops, scores, levels)
     for word in range(ours.size):
         row = ours[word]
         if row < 0:
             continue
-        level = level_of(kind, bar, tops, scores, row)
+        level = levels[row]
         for stratum in range(1, level):
             if pools.shape[1] - taken[stratum] < size:
                 return n, stratum
@@ -214,21 +216,23 @@ def list_lifted(
 
 
 @inner
-def level_of(kind: int, bar: float, tops: Array, scores: Array, row: Any) -> int:
-    """How many strata have noises that may lift a coordinate of a row to the bar."""
-    level, own = 1, np.uint64(row)
-    while level < tops.size:
-        least, n = bar - tops[level], 0
-        if kind == LARGEST:
-            for i in range(scores.shape[1]):
-                n += abs(scores[own, i]) >= least
-        else:
-            for i in range(scores.shape[1]):
-                n += scores[own, i] >= least
-        if n == 0:
-            break
-        level += 1
-    return level
+def write_levels(kind: int, bar: float, tops: Array, scores: Array, levels: Integers) -> None:
+    """Write how many strata have noises that may lift a coordinate of each row to the bar.
+
+    Two at least, if there are as many: it takes longer to see that the second cannot, if ever.
+    """
+    for row in range(scores.shape[0]):
+        level, n = min(2, tops.size), 1
+        while level < tops.size and n > 0:
+            least, n = bar - tops[level], 0
+            if kind == LARGEST:
+                for i in range(scores.shape[1]):
+                    n += abs(scores[row, i]) >= least
+            else:
+                for i in range(scores.shape[1]):
+                    n += scores[row, i] >= least
+            level += n > 0
+        levels[row] = level
 
 
 @inner

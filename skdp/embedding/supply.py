@@ -76,9 +76,10 @@ class Supply:
         if self._used[row] == 0 or self._pools.shape[1] < _STEPS * self._usual.max():
             self._pools = np.concatenate([np.empty_like(self._pools), self._pools], axis=1)
             self._used += self._pools.shape[1] // 2
-        for other in np.flatnonzero(self._pools.shape[1] - self._used < 2 * self._usual):
-            self._fill(int(other))
-        self._fill(row)
+        low = self._pools.shape[1] - self._used < 2 * self._usual
+        low[row] = True
+        for some in np.flatnonzero(low):
+            self._fill(int(some))
 
     def _fill(self, row: int) -> None:
         """Draw what was used of a row."""
