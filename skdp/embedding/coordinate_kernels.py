@@ -61,8 +61,8 @@ def run_steps(
         if release[0]:  # Sums are both scores and what is released.
             zero = 0.0
             n_rows, n_words = add_gradients(
-                records, state[0][0], batch, keys[t], mine, examples, words, parts, *release[1:],
-                ours, totals,
+                records, state[0][0], batch, keys[t], mine, examples, words, parts,
+                release[1], release[2], ours, totals,
             )  # fmt: skip
         else:
             write_parts(

@@ -124,12 +124,13 @@ def next_examples(
     """Write the examples of a record, if there is one, and ask for the vectors they need."""
     if j == batch.size:
         return 0
-    n, size = write_examples(records, batch[j], key, examples), table.shape[1]
+    n: int = write_examples(records, batch[j], key, examples)
     targets, contexts, negatives = examples
-    for j in range(n):
-        ask_for_run(table, targets[j] * size, (targets[j] + 1) * size)
-        ask_for_run(table, contexts[j] * size, (contexts[j] + 1) * size)
-        for word in negatives[j]:
+    size = table.shape[1]
+    for k in range(n):
+        ask_for_run(table, targets[k] * size, (targets[k] + 1) * size)
+        ask_for_run(table, contexts[k] * size, (contexts[k] + 1) * size)
+        for word in negatives[k]:
             ask_for_run(table, word * size, (word + 1) * size)
     return n
 
