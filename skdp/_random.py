@@ -106,12 +106,15 @@ class RandomSource:
         """Return the next `n` words, uniform on 0, ..., 2^64 - 1, as a read-only array."""
         if self._generation != _Process.generation and not self.seeded:
             self._start(os.urandom(_KEY_BYTES))
-        drawn = np.empty(n + _SPARE, dtype="<u8")
+        size = 8 * operator.index(n)
+        if size < 0:
+            raise ValueError(f"n must be at least 0, got {n}.")
+        drawn = np.empty(size // 8 + _SPARE, dtype="<u8")
         room = drawn.data.cast("B")
-        for start in range(0, 8 * n, len(_ZEROS)):
-            self._stream.update_into(_ZEROS[: 8 * n - start], room[start:])
+        for start in range(0, size, len(_ZEROS)):
+            self._stream.update_into(_ZEROS[: size - start], room[start:])
         drawn.flags.writeable = False
-        return drawn[:n].astype(np.uint64, copy=False)
+        return drawn[: size // 8].astype(np.uint64, copy=False)
 
     def spawn(self) -> Self:
         """Return another source: of the system, or, from a seeded one, determined by it.

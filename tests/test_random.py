@@ -37,11 +37,18 @@ print("separate")
 def test_words_are_the_aes_counter_keystream():
     key = bytes(range(32))
     block_cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
-    counters = b"".join(counter.to_bytes(16, "big") for counter in range(5))
+    sizes = (1, 2, 0, 4, 8191, 8192, 8193, np.uint8(100), np.int16(5000), 100_000, 3)
+    counters = b"".join(i.to_bytes(16, "big") for i in range(sum(map(int, sizes)) // 2))
     expected = np.frombuffer(block_cipher.update(counters), dtype="<u8")
     source = RandomSource(key)
-    drawn = np.concatenate([source.words(n) for n in (1, 2, 0, 4, 3)])
-    np.testing.assert_array_equal(drawn, expected)
+    parts = [source.words(n) for n in sizes]  # kept: none is written over by the next
+    np.testing.assert_array_equal(np.concatenate(parts), expected)
+
+
+@pytest.mark.parametrize(("n", "error"), [(-1, ValueError), (-9, ValueError), (1.0, TypeError)])
+def test_only_counts_are_numbers_of_words(n, error):
+    with pytest.raises(error):
+        RandomSource.from_system().words(n)
 
 
 @pytest.mark.parametrize("seed", [0, 7, 2**40])

@@ -60,15 +60,17 @@ WAYS: dict[str, tuple[dict[str, Any], float | None]] = {
 }
 
 
-def documents() -> list[list[str]]:
+def documents(n_words: int = WORDS) -> list[list[str]]:
     """Words at random, in documents that have 10,000 examples together, a few less."""
     rng = np.random.default_rng(0)
     lengths = [130] * (EXAMPLES // (8 * 130 - 20))
-    return [[f"w{word}" for word in rng.integers(WORDS, size=n)] for n in lengths]
+    return [[f"w{word}" for word in rng.integers(n_words, size=n)] for n in lengths]
 
 
-def ours(corpus: list[list[str]], how: dict[str, Any], n_epochs: int) -> PrivateCBOW:
-    vocabulary = [f"w{word}" for word in range(WORDS)]
+def ours(
+    corpus: list[list[str]], how: dict[str, Any], n_epochs: int, n_words: int = WORDS
+) -> PrivateCBOW:
+    vocabulary = [f"w{word}" for word in range(n_words)]
     model = PrivateCBOW(
         vocabulary=vocabulary, unit="example", epsilon=30.0, delta=1e-5, batch_size=BATCH,
         n_epochs=n_epochs, **how,

@@ -23,7 +23,7 @@ from skdp.training.steps import Step
 __all__ = ["Noise", "can_fuse", "fused_dpsgd", "portions"]
 
 #: With more words, the noise of all of them would cost more than that of those that matter.
-MOST_WORDS = 2**12
+MOST_WORDS = 2**15
 #: Numbers that the gradients of a batch may take.
 _MOST_NUMBERS = 2**22
 #: Numbers of noise that are drawn at a time, if more than one step's.
