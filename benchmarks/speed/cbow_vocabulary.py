@@ -1,4 +1,4 @@
-"""Word vectors with more and more words: CPU time of a step, as a multiple of that with 1,000 words.
+"""Word vectors with more and more words: CPU time of a step, as a multiple of that with 1,000.
 
 The model of `cbow_epoch`, with as many rows or coordinates selected at each size: 20 rows, or 2,000
 coordinates. The time of a step is the difference of a longer and a shorter fit; sizes take turns,
