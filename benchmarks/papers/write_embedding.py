@@ -13,7 +13,8 @@ import matplotlib.pyplot as plt
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "papers" / "zhang_embedding.csv"
 SHARER = RESULTS.with_name("zhang_sharer.csv")
-SPEED = ROOT / "benchmarks" / "results" / "speed" / "cbow_epoch.txt"
+TIMES = ROOT / "benchmarks" / "results" / "speed"
+SPEED, VOCABULARY = TIMES / "cbow_epoch.txt", TIMES / "cbow_vocabulary.txt"
 TARGET = ROOT / "docs" / "embeddings.md"
 PROSE = Path(__file__).with_name("embedding_page.md")
 READING = Path(__file__).with_name("embedding_reading.md")
@@ -187,6 +188,7 @@ def main() -> None:
         **tables,
         "accuracy": accuracy_table(),
         "remembered": exposure_table(),
+        "vocabulary": VOCABULARY.read_text().split("\n\n")[1].strip(),
         "speed": "\n".join(line for line in lines if not line.startswith("Requirement")).strip(),
     }
     for name, part in parts.items():
