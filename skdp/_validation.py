@@ -1,12 +1,30 @@
 """Checks of parameters, said once at the border."""
 
 import math
+from collections.abc import Mapping
 from numbers import Real
+from typing import Any
+
+import numpy as np
 
 
 def is_real(value: object) -> bool:
     """Whether `value` is a real number that is not a bool."""
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def wide_numbers(named: Mapping[str, Any]) -> None:
+    """Refuse NumPy numbers in which arithmetic would overflow, or round more than float64 does."""
+    for name, value in named.items():
+        if not isinstance(value, np.number):
+            continue
+        kind, width = value.dtype.kind, value.dtype.itemsize
+        if kind not in "if" or width < 8:
+            plain = "float" if kind == "f" else "int"
+            raise TypeError(
+                f"{name}={value!r} is of type {value.dtype}, whose arithmetic is too narrow for "
+                f"sums and products of parameters: pass {plain}(value)."
+            )
 
 
 def positive(**named: float) -> None:

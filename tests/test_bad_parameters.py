@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from skdp.embedding import PrivateCBOW
 from skdp.linear_model import (
     PrivateElasticNet,
     PrivateElasticNetClassifier,
@@ -162,3 +163,26 @@ def test_inadmissible_parameters_of_private_sgd_are_refused(estimator, name, val
 def test_inadmissible_parameters_of_a_selection_are_refused(estimator, name, value):
     model = clone(estimator).set_params(selector="exponential", **{name: value})
     refuses_to_fit(model, X, y, match=name)
+
+
+NARROW = {
+    "uint8": PrivateElasticNetClassifier(classes=[0, 1], max_rows_per_group=np.uint8(200)),
+    "int32": SparseDPSGDClassifier(classes=[0, 1], delta=1e-6, n_epochs=np.int32(2)),
+    "uint64": PrivateCBOW(vocabulary=["a", "b"], negative=np.uint64(8)),
+    "float32": PrivateElasticNet(epsilon=np.float32(1.0)),
+    "float16": PrivateElasticNetClassifier(classes=[0, 1], row_norm=np.float16(100.0)),
+}
+
+
+@pytest.mark.parametrize("kind", NARROW)
+def test_numbers_whose_products_overflow_or_round_more_are_refused(kind):
+    with pytest.raises(TypeError, match=rf"{kind}, whose arithmetic.*pass (int|float)\(value\)"):
+        clone(NARROW[kind]).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
+def test_numbers_of_numpy_that_are_as_wide_as_those_of_python_are_taken():
+    wide = {"epsilon": np.float64(1.0), "max_rows_per_group": np.int64(4)}
+    model = PrivateElasticNetClassifier(classes=[0, 1], random_state=np.uint8(3), **wide)
+    model.fit(X, y, groups=np.arange(8) % 3)
+    assert model.privacy_.epsilon == 1.0

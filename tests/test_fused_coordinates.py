@@ -427,6 +427,24 @@ def test_selections_and_values_have_the_law_of_the_loop(selector, level, monkeyp
     assert stats.ks_2samp(values, others).pvalue > alarm
 
 
+@pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS)
+def test_noise_on_scores_is_that_of_the_mechanism(selector):
+    plan = planned(selector, 30, noise=ExponentialDecay(0.3))
+    for multiplier in plan.multipliers():
+        selection = plan.step_at(multiplier).selection
+        rule = rule_of(selection)
+        if rule.kind == RACE:
+            assert isinstance(rule.law, Exponentials)
+            assert rule.scale == selection.noise_scale
+        elif isinstance(rule.law, Laplaces):
+            epsilon, ratio = selection.epsilon, (2 * selection.n_selected) ** (2 / 3)
+            reach = 2 * selection.n_selected * selection.sensitivity.value
+            assert rule.scale == pytest.approx(reach * (1 + 1 / ratio) / epsilon, rel=1e-12)
+        else:
+            assert rule.law == replace(rule.law, noise_std=selection.noise_std)
+            assert rule.scale == (1.0 if rule.kind == LARGEST else selection.grid)
+
+
 def test_bars_of_the_sparse_vector_technique_have_the_noise_of_its_threshold():
     """Lyu, Su and Li (2017), epsilon split 1 : (2 c)^(2/3), in units of the noise on scores.
 

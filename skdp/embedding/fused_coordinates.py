@@ -24,8 +24,6 @@ Selecting = TopKStep | RefinedStep | SurvivorsStep
 #: With more coordinates, a few bits of each cost more than the noise of those that matter. Bits
 #: are drawn of whole words, of 64 coordinates each.
 MOST_COORDINATES, _WIDTH = 2**19, 64
-#: Places of a list that are written to although they are not needed.
-_SPARE = 8
 #: Numbers that the gradients of a batch may take.
 _MOST_NUMBERS = 2**22
 #: Coordinates for each number of `fused.portions`, of the bits that are drawn of each.
@@ -161,7 +159,10 @@ class _Room:
     """Arrays that compiled code writes to."""
 
     def __init__(self, gradients: CbowGradients) -> None:
-        n, self._most_rows = gradients.size + _SPARE, gradients.most_rows
+        from skdp.embedding.selection_kernels import TOGETHER
+
+        # So many places are written to although they are not needed.
+        n, self._most_rows = gradients.size + TOGETHER, gradients.most_rows
         n_words, size = gradients.shape
         self._sums = np.empty(gradients.shape)
         marks = np.empty(n_words * -(-size // _WIDTH), dtype=np.uint64)

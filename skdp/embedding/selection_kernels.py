@@ -16,7 +16,7 @@ from skdp.embedding.fused_kernels import add_parts, add_touches
 from skdp.embedding.largest_kernels import border_of, keep_largest, range_of
 from skdp.training.compiled_kernels import inner
 
-__all__ = ["ENOUGH", "WIDTH", "put_in_order", "select", "write_scores"]
+__all__ = ["ENOUGH", "TOGETHER", "WIDTH", "put_in_order", "select", "write_scores"]
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ _SCALES = 2.0**8
 WIDTH = 64
 _ALL, _ONE = np.uint64(2**64 - 1), np.uint64(1)
 #: Coordinates that are listed without asking whether there are as many.
-_TOGETHER = 6
+TOGETHER = 6
 
 
 @inner
@@ -140,10 +140,10 @@ def list_marked(marks: Words, size: int, where: Integers, starts: Integers) -> i
             left = marks[word * n_groups + group] & within(group, size)
             first, stop = word * size + group * WIDTH, n + count_bits(left)
             # Too many are written over later: to guess how many there are would take longer.
-            for j in range(_TOGETHER):
+            for j in range(TOGETHER):
                 where[n + np.uint64(j)] = first + np.int64(lowest_bit(left))
                 left &= left - _ONE
-            n += np.uint64(_TOGETHER)
+            n += np.uint64(TOGETHER)
             while n < stop:
                 where[n] = first + np.int64(lowest_bit(left))
                 left &= left - _ONE

@@ -42,6 +42,7 @@ class Mechanism(ABC, Generic[Released]):
 
     def __post_init__(self) -> None:
         positive_integer(size=self.size)
+        object.__setattr__(self, "size", int(self.size))  # products with narrow ones overflow
         if self.sensitivity.norm != self.required_norm:
             raise ValueError(
                 f"{type(self).__name__} needs a sensitivity in the {self.required_norm} norm, "

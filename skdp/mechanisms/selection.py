@@ -70,6 +70,7 @@ class TopMechanism(SelectionMechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         positive_integer(n_selected=self.n_selected)
+        object.__setattr__(self, "n_selected", int(self.n_selected))
         if self.n_selected > self.size:
             raise ValueError(
                 f"n_selected must be at most the {self.size} coordinates, got {self.n_selected}."

@@ -48,6 +48,7 @@ class SparseSum:
 
     def __post_init__(self) -> None:
         positive_integer(size=self.size)
+        object.__setattr__(self, "size", int(self.size))
         object.__setattr__(self, "indices", _increasing(self.indices))
         object.__setattr__(self, "values", _aligned(self.values, self.indices))
         if self.indices.size and not 0 <= self.indices[0] <= self.indices[-1] < self.size:

@@ -32,6 +32,7 @@ from skdp.mechanisms import (
     LaplaceMechanism,
 )
 from skdp.mechanisms.additive import EPSILON_CAP, PureMechanism
+from skdp.mechanisms.gaussian_selection import GaussianTopK
 from skdp.mechanisms.gaussian_table import width_of
 from skdp.privacy.budget import Neighbours, PrivacyBudget, Sensitivity
 from skdp.privacy.gaussian_curve import gaussian_delta
@@ -565,3 +566,15 @@ def test_calibration_and_release_take_less_than_a_millisecond(kind):
         return time.perf_counter() - start
 
     assert min(seconds() for _ in range(200)) < 1e-3
+
+
+@pytest.mark.parametrize("size", [96, np.uint8(96), np.int16(96), np.int64(96)])
+def test_noise_of_sizes_of_any_type_is_the_same(size):
+    sensitivity, budget = Sensitivity(1.0, "l2", Neighbours.ZERO_OUT), PrivacyBudget(1.0, 1e-6)
+    for kind in (L2LaplaceMechanism, GaussianMechanism):
+        plain, given = (kind.calibrated(sensitivity, budget, size=n) for n in (96, size))
+        assert type(given.size) is int
+        one, other = (m.release(np.zeros(96), RandomSource.from_seed(0)) for m in (plain, given))
+        assert np.array_equal(one, other)
+    top = GaussianTopK(sensitivity, size, np.uint8(9), noise_std=1.0)
+    assert (type(top.size), type(top.n_selected)) == (int, int)
