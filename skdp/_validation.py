@@ -1,7 +1,7 @@
 """Checks of parameters, said once at the border."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
 
@@ -16,15 +16,23 @@ def is_real(value: object) -> bool:
 def wide_numbers(named: Mapping[str, Any]) -> None:
     """Refuse NumPy numbers in which arithmetic would overflow, or round more than float64 does."""
     for name, value in named.items():
-        if not isinstance(value, np.number):
-            continue
-        kind, width = value.dtype.kind, value.dtype.itemsize
-        if kind not in "if" or width < 8:
-            plain = "float" if kind == "f" else "int"
-            raise TypeError(
-                f"{name}={value!r} is of type {value.dtype}, whose arithmetic is too narrow for "
-                f"sums and products of parameters: pass {plain}(value)."
-            )
+        for number in _parts(value):
+            if isinstance(number, np.number) and not _is_wide(number.dtype):
+                plain = "float" if number.dtype.kind == "f" else "int"
+                raise TypeError(
+                    f"{name}={value!r} holds a number of type {number.dtype}, whose arithmetic is "
+                    f"too narrow for sums and products of parameters: pass {plain}(value)."
+                )
+
+
+def _parts(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, tuple | list) else (value,)
+
+
+def _is_wide(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "if" and dtype.itemsize >= 8
 
 
 def positive(**named: float) -> None:

@@ -11,6 +11,7 @@ from skdp.linear_model import (
     SparseDPSGDClassifier,
     SparseDPSGDRegressor,
 )
+from skdp.neural_network import PrivateMLPClassifier
 from tests.support.refusals import refuses_to_fit
 
 X = np.random.default_rng(0).normal(size=(8, 3))
@@ -170,7 +171,8 @@ NARROW = {
     "int32": SparseDPSGDClassifier(classes=[0, 1], delta=1e-6, n_epochs=np.int32(2)),
     "uint64": PrivateCBOW(vocabulary=["a", "b"], negative=np.uint64(8)),
     "float32": PrivateElasticNet(epsilon=np.float32(1.0)),
-    "float16": PrivateElasticNetClassifier(classes=[0, 1], row_norm=np.float16(100.0)),
+    "float16": PrivateElasticNetClassifier(classes=[0, 1], class_weight={0: np.float16(1.0)}),
+    "uint16": PrivateMLPClassifier(classes=[0, 1], hidden_layer_sizes=(np.uint16(300),)),
 }
 
 
