@@ -23,7 +23,7 @@ Selecting = TopKStep | RefinedStep | SurvivorsStep
 
 #: With more coordinates, a few bits of each cost more than the noise of those that matter. Bits
 #: are drawn of whole words, of 64 coordinates each.
-MOST_COORDINATES, _WIDTH = 2**19, 64
+MOST_COORDINATES, _WIDTH = 2**21, 64
 #: Numbers that the gradients of a batch may take.
 _MOST_NUMBERS = 2**22
 #: Coordinates for each number of `fused.portions`, of the bits that are drawn of each.
