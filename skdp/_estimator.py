@@ -8,7 +8,7 @@ import warnings
 from sklearn.base import BaseEstimator
 
 from skdp._random import RandomSource
-from skdp._validation import is_real, wide_numbers
+from skdp._validation import is_real, wide_integers
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.privacy import PrivacyBudget
 from skdp.privacy.privacy_ledger import as_ledger
@@ -114,8 +114,8 @@ class PrivateEstimator(BaseEstimator):
 
     def _validate_params(self):
         """Check the parameters; a path is a ledger if a ledger is there."""
-        seedless = {name: value for name, value in vars(self).items() if name != "random_state"}
-        wide_numbers(seedless)
+        neither = ("random_state", "classes")  # of which no products are made
+        wide_integers({name: value for name, value in vars(self).items() if name not in neither})
         if isinstance(vars(self).get("ledger"), str | os.PathLike):
             _ = self.ledger
             super(PrivateEstimator, self._without_ledger())._validate_params()

@@ -1,7 +1,7 @@
 """Checks of parameters, said once at the border."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
@@ -13,26 +13,15 @@ def is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def wide_numbers(named: Mapping[str, Any]) -> None:
-    """Refuse NumPy numbers in which arithmetic would overflow, or round more than float64 does."""
+def wide_integers(named: Mapping[str, Any]) -> None:
+    """Refuse integers of NumPy in which products overflow, alone or in a tuple."""
     for name, value in named.items():
-        for number in _parts(value):
-            if isinstance(number, np.number) and not _is_wide(number.dtype):
-                plain = "float" if number.dtype.kind == "f" else "int"
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, np.integer) and number.dtype != np.int64:
                 raise TypeError(
-                    f"{name}={value!r} holds a number of type {number.dtype}, whose arithmetic is "
-                    f"too narrow for sums and products of parameters: pass {plain}(value)."
+                    f"{name}={value!r} holds an integer of type {number.dtype}, in which products "
+                    "of parameters may overflow: pass int(value)."
                 )
-
-
-def _parts(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, tuple | list) else (value,)
-
-
-def _is_wide(dtype: np.dtype[Any]) -> bool:
-    return dtype.kind in "if" and dtype.itemsize >= 8
 
 
 def positive(**named: float) -> None:
