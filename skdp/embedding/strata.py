@@ -6,18 +6,19 @@ where that bound leaves it open whether the coordinate is selected: a noise is o
 whether its bits are drawn at once or one after the other.
 """
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
 from skdp._random import RandomSource
-from skdp.mechanisms.continuous import exponentials_of, laplaces_of
+from skdp.mechanisms.continuous import exponentials_of, laplaces_of, uniforms
 from skdp.mechanisms.rounded_gaussian import RoundedGaussian
 from skdp.training.rounded_noise import Beginning, rounded_normals
 
@@ -28,6 +29,10 @@ Array = npt.NDArray[np.float64]
 _SIGN, _FIRST = 63, 62
 #: Bits after the sign that are looked at first.
 MOST_ZEROS = 7
+#: Words that are drawn at a time, which stay in the cache, and how many of them are for numbers
+#: whose first bits are all zero, four on average.
+_FOR_SMALL = 2**4
+_BLOCK = 2**13 - _FOR_SMALL
 #: Bounds are above what rounding makes of any noise.
 _SPARE = 2.0**-30
 
@@ -189,7 +194,9 @@ class Exponentials(StratifiedLaw):
     """
 
     def draw(self, place: int, out: Array, rng: RandomSource) -> None:
-        out[:] = exponentials_of(self.strata[place].beginning.words(len(out), rng), rng)
+        stratum = self.strata[place]
+        if not _drawn_compiled(stratum, True, out, rng):
+            out[:] = exponentials_of(stratum.beginning.words(len(out), rng), rng)
 
     @staticmethod
     def _sign() -> int | None:
@@ -217,7 +224,9 @@ class Laplaces(StratifiedLaw):
     """
 
     def draw(self, place: int, out: Array, rng: RandomSource) -> None:
-        out[:] = laplaces_of(self.strata[place].beginning.words(len(out), rng), rng)
+        stratum = self.strata[place]
+        if stratum.beginning.value >> _SIGN or not _drawn_compiled(stratum, False, out, rng):
+            out[:] = laplaces_of(stratum.beginning.words(len(out), rng), rng)
 
     @staticmethod
     def _sign() -> int | None:
@@ -231,3 +240,29 @@ class Laplaces(StratifiedLaw):
     @property
     def _spare(self) -> float:
         return _SPARE
+
+
+def _drawn_compiled(stratum: Stratum, race: bool, out: Array, rng: RandomSource) -> bool:
+    """Fill a vector in compiled code, if there is a compiler, and zeros are known."""
+    kernels = _compiled_kernels()
+    if kernels is None or stratum.zeros == 0:
+        return False
+    zeros, ended = stratum.zeros, stratum.smallest > 0
+    for start in range(0, len(out), _BLOCK):
+        part = out[start : start + _BLOCK]
+        words = rng.words(len(part) + (0 if ended else _FOR_SMALL))
+        places, known = kernels.fill(part, words, zeros, ended, race)
+        if len(places):
+            tails = 0.5**known * uniforms(len(places), rng)
+            part[places] = -np.log1p(-0.5 * tails) if race else -np.log(tails)
+    return True
+
+
+@functools.cache
+def _compiled_kernels() -> Any:
+    """Return the module of compiled code, or None without numba."""
+    try:
+        from skdp.embedding import exponential_kernels
+    except (ImportError, RuntimeError):  # an installation that does not fit, or has no cache
+        return None
+    return exponential_kernels

@@ -15,9 +15,11 @@ __all__ = ["ANY", "Beginning", "rounded_normals"]
 Array = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]
 
-#: Words that are drawn at a time: they stay in the cache.
-_BLOCK = 2**13
-_SIGN, _EXPONENT_BITS = np.uint64(2**63), 11
+#: Words that are drawn at a time, which stay in the cache, and how many of them are for numbers
+#: whose first bits are all zero, four on average.
+_SPARE = 2**4
+_BLOCK = 2**13 - _SPARE
+_SIGN = np.uint64(2**63)
 
 
 @final
@@ -67,8 +69,8 @@ def rounded_normals(
     Notes
     -----
     *Guarantees.* Those of `RoundedGaussian`: of the same words the same numbers are made. Compiled
-    code decides those that lie far enough from half-integers; one in about 60,000, which does not,
-    is decided by `RoundedGaussian.magnitudes`. One in 2,000, whose first bits are all zero, takes
+    code decides those that lie far enough from half-integers; one in half a million, which does
+    not, is decided by `RoundedGaussian.magnitudes`. One in 2,000, whose first bits are all zero, takes
     another word, as it does there.
 
     Examples
@@ -85,33 +87,16 @@ def rounded_normals(
         magnitudes = law.magnitudes(0.5**zeros * tails, rng)
         out[:] = np.where(negative, -magnitudes, magnitudes)
         return
-    places, left = [], []
+    n_spare = 0 if beginning.mask else _SPARE
     for start in range(0, len(out), _BLOCK):
         part = out[start : start + _BLOCK]
-        words = beginning.words(len(part), rng)
-        undecided = compiled.fill(part, words, law.width, zeros)
-        places.append(start + undecided)
-        left.append(words[undecided])
-    if sum(map(len, left)):
-        undecided = np.concatenate(left)
-        small = undecided & compiled.EXPONENT == 0
-        magnitudes = np.empty(len(undecided))
-        for which, decide in ((small, _smaller), (~small, _exactly)):
-            if which.any():
-                magnitudes[which] = decide(law, undecided[which], zeros, rng)
-        out[np.concatenate(places)] = np.where(undecided >= _SIGN, -magnitudes, magnitudes)
-
-
-def _exactly(law: RoundedGaussian, words: Words, zeros: int, rng: RandomSource) -> Array:
-    _, tails = signed_uniforms_of(words, rng)
-    return law.magnitudes(0.5**zeros * tails, rng)
-
-
-def _smaller(law: RoundedGaussian, words: Words, zeros: int, rng: RandomSource) -> Array:
-    """Magnitudes of words whose exponent is 0: the uniform is 2^-11 times another."""
-    magnitudes = np.empty(len(words))
-    rounded_normals(law.noise_std, magnitudes, rng, zeros=zeros + _EXPONENT_BITS)
-    return np.abs(magnitudes, out=magnitudes)
+        words = beginning.words(len(part) + n_spare, rng)
+        places, sources = compiled.fill(part, words, law.width, zeros)
+        if len(places):
+            _, tails = signed_uniforms_of(words[sources], rng)
+            known = np.where(sources < len(part), zeros, zeros + compiled.EXPONENT_BITS)
+            magnitudes = law.magnitudes(0.5**known * tails, rng)
+            part[places] = np.where(words[places] >= _SIGN, -magnitudes, magnitudes)
 
 
 @functools.cache
