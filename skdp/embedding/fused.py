@@ -133,7 +133,8 @@ class Noise:
     """Whole numbers of normal laws; of those for values, what is left over waits for its turn."""
 
     def __init__(self, rng: RandomSource) -> None:
-        self._rng, self._left, self._noise_std = rng, np.zeros(0), 0.0
+        self._rng, self._noise_std = rng, 0.0
+        self._room = self._left = np.zeros(0)
 
     def of_scores(self, noise_std: float, n: int) -> Array:
         """Draw `n` numbers."""
@@ -145,9 +146,12 @@ class Noise:
         """Return `n` numbers or more, which stay until they are dropped."""
         if noise_std != self._noise_std:
             self._left, self._noise_std = np.zeros(0), noise_std
-        missing = n - len(self._left)
-        if missing > 0:
-            self._left = np.concatenate([self._left, self.of_scores(noise_std, missing)])
+        kept = len(self._left)
+        if kept < n:
+            room = self._room if n <= len(self._room) else np.empty(n)
+            room[:kept] = self._left
+            rounded_normals(noise_std, room[kept:n], self._rng)
+            self._room, self._left = room, room[:n]
         return self._left
 
     def drop(self, n: int) -> None:

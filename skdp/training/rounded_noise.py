@@ -70,8 +70,8 @@ def rounded_normals(
     -----
     *Guarantees.* Those of `RoundedGaussian`: of the same words the same numbers are made. Compiled
     code decides those that lie far enough from half-integers; one in half a million, which does
-    not, is decided by `RoundedGaussian.magnitudes`. One in 2,000, whose first bits are all zero, takes
-    another word, as it does there.
+    not, is decided by `RoundedGaussian.magnitudes`. One in 2,000, whose first bits are all zero,
+    takes another word, as it does there.
 
     Examples
     --------
