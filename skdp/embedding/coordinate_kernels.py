@@ -11,7 +11,7 @@ import numpy.typing as npt
 from skdp.embedding.bit_kernels import lowest_bit
 from skdp.embedding.fused_kernels import add_gradients, after_step, numbers_of, write_parts
 from skdp.embedding.kernels import clip_scale, room
-from skdp.embedding.selection_kernels import ENOUGH, WIDTH, put_in_order, select, write_scores
+from skdp.embedding.selection_kernels import ENOUGH, WIDTH, put_in_order, select, write_sums
 from skdp.training.compiled_kernels import compiled, inner
 
 __all__ = ["ENOUGH", "NO_VALUES", "run_steps"]
@@ -59,7 +59,6 @@ def run_steps(
         batch = rows[offsets[t] : offsets[t + 1]]
         parts_of = ends[: batch.size + 1]
         if release[0]:  # Sums are both scores and what is released.
-            zero = 0.0
             n_rows, n_words = add_gradients(
                 records, state[0][0], batch, keys[t], mine, examples, words, parts,
                 release[1], release[2], ours, totals,
@@ -68,11 +67,11 @@ def run_steps(
             write_parts(
                 records, state[0][0], batch, keys[t], mine, examples, words, parts, parts_of
             )
-            n_rows, zero = write_scores(selection, words, parts, parts_of, ours, totals)
+            n_rows = write_sums(selection, words, parts, parts_of, ours, totals)
             n_words = parts_of[batch.size]
         taken[:] = used
         n, lacking = select(
-            selection, supply, taken, zero, bars[t], planes[t], ours, totals[:n_rows], listed
+            selection, supply, taken, bars[t], planes[t], ours, totals[:n_rows], batch.size, listed
         )
         for word in words[:n_words]:
             ours[word] = -1

@@ -16,7 +16,7 @@ from skdp.embedding.fused_kernels import add_parts, add_touches
 from skdp.embedding.largest_kernels import border_of, keep_largest, range_of
 from skdp.training.compiled_kernels import inner
 
-__all__ = ["ENOUGH", "TOGETHER", "WIDTH", "put_in_order", "select", "write_scores"]
+__all__ = ["ENOUGH", "TOGETHER", "WIDTH", "put_in_order", "select", "write_sums"]
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -28,6 +28,8 @@ ENOUGH = -1
 _FARTHEST = 600.0
 #: Scores of so many scales need no shift to be as precise as `score_error` says.
 _SCALES = 2.0**8
+#: More than the roundings of a score, in units of what is added up.
+_ROUNDING = 2.0**-40
 #: Coordinates to a word of a plane, and words with all bits, and with the lowest one.
 WIDTH = 64
 _ALL, _ONE = np.uint64(2**64 - 1), np.uint64(1)
@@ -36,29 +38,37 @@ TOGETHER = 6
 
 
 @inner
-def write_scores(
+def write_sums(
     selection: Any, words: Integers, parts: Array, ends: Integers, ours: Any, totals: Array
-) -> tuple[int, float]:
-    """Write the scores of all touched words, before noise; return how many, and of the others.
+) -> int:
+    """Write what the scores of all touched words are made of, in units of the grid; how many."""
+    _, by_touch, limit, grid, _, _, _ = selection
+    if by_touch:
+        return add_touches(words, ends, parts.shape[1], limit, grid, ours, totals)
+    return add_parts(words, parts, ends, limit, grid, ours, totals)
+
+
+@inner
+def measure_of(selection: Any, sums: Array, n_records: int) -> Any:
+    """How scores are made of sums: see `score_of`.
 
     The largest are told by sums in units of the grid, others by scores in scales of their noise,
     from a public number on or, where they are large, from the border of what would be selected.
     """
-    kind, by_touch, limit, grid, scale, shift, most = selection
-    if by_touch:
-        n = add_touches(words, ends, parts.shape[1], limit, grid, ours, totals)
-    else:
-        n = add_parts(words, parts, ends, limit, grid, ours, totals)
-    if kind == LARGEST:
-        return n, 0.0
-    scores = totals[:n].reshape(n * totals.shape[1])
-    for i in range(scores.size):
-        scores[i] = abs(scores[i]) * grid
-    if kind == RACE and scores.size >= most and range_of(scores)[1] > _SCALES * scale:
-        shift = border_of(scores, most)
-    for i in range(scores.size):
-        scores[i] = (scores[i] - shift) / scale
-    return n, -shift / scale
+    kind, _, limit, grid, scale, shift, most = selection
+    farthest = _SCALES * scale
+    if kind == RACE and n_records * limit > farthest and sums.size >= most:
+        heights = np.abs(sums).reshape(sums.size)
+        if range_of(heights)[1] * grid > farthest:
+            shift = border_of(heights, most) * grid
+    return kind, grid, shift, scale
+
+
+@inner
+def score_of(measure: Any, total: float) -> float:
+    """Score of a sum, before noise."""
+    kind, grid, shift, scale = measure
+    return total if kind == LARGEST else (abs(total) * grid - shift) / scale
 
 
 @inner
@@ -66,19 +76,19 @@ def select(
     selection: Any,
     supply: Any,
     taken: Integers,
-    zero: float,
     bar: float,
     planes: Words,
     ours: Any,
-    scores: Array,
+    sums: Array,
+    n_records: int,
     listed: Any,
 ) -> tuple[int, int]:
     """Write the selected coordinates; return how many, and what ran out."""
-    n, lacking = find(selection, supply, taken, zero, bar, planes, ours, scores, listed)
+    measure = measure_of(selection, sums, n_records)
+    n, lacking = find(measure, supply, taken, bar, planes, ours, sums, listed)
+    zero = score_of(measure, 0.0)
     if lacking == ENOUGH and not is_enough(selection, supply, zero, bar, n, listed):
-        n, lacking = complete_others(
-            selection[0], supply, taken, zero, planes, ours, scores, n, listed
-        )
+        n, lacking = complete_others(measure, supply, taken, planes, ours, sums, n, listed)
     if lacking != ENOUGH:
         return n, lacking
     return choose(selection, supply, taken, bar, n, listed)
@@ -86,14 +96,13 @@ def select(
 
 @inner
 def find(
-    selection: Any,
+    measure: Any,
     supply: Any,
     taken: Integers,
-    zero: float,
     bar: float,
     planes: Words,
     ours: Any,
-    scores: Array,
+    sums: Array,
     listed: Any,
 ) -> tuple[int, int]:
     """List coordinates with noisy scores; return how many, and what ran out.
@@ -101,17 +110,17 @@ def find(
     First those of the first stratum, then those of others that records touch and whose noise may
     lift them to the bar; of the others none is. Each in order.
     """
-    kind, pools = selection[0], supply[0]
+    pools = supply[0]
     where, _, _, marks, starts = listed
     write_first(planes, marks)
-    n = list_marked(marks, scores.shape[1], where, starts)
+    n = list_marked(marks, sums.shape[1], where, starts)
     if pools.shape[1] - taken[0] < n:
         return n, 0
-    give_first(kind, zero, pools[0, taken[0] : taken[0] + n], ours, scores, listed)
+    give_first(measure, pools[0, taken[0] : taken[0] + n], ours, sums, listed)
     taken[0] += n
-    if kind != REACHING:  # The bar is one for noise alone.
-        bar += zero
-    return list_lifted(kind, supply, taken, bar, planes, ours, scores, n, listed)
+    if measure[0] != REACHING:  # The bar is one for noise alone.
+        bar += score_of(measure, 0.0)
+    return list_lifted(measure, supply, taken, bar, planes, ours, sums, n, listed)
 
 
 @inner
@@ -154,11 +163,10 @@ def list_marked(marks: Words, size: int, where: Integers, starts: Integers) -> i
 
 
 @inner
-def give_first(
-    kind: int, zero: float, noises: Array, ours: Any, scores: Array, listed: Any
-) -> None:
+def give_first(measure: Any, noises: Array, ours: Any, sums: Array, listed: Any) -> None:
     """Write the noisy scores of coordinates of the first stratum."""
     where, values, _, _, starts = listed
+    kind, zero, size = measure[0], score_of(measure, 0.0), sums.shape[1]
     factor = with_noise(RACE, zero, 1.0)
     for place in range(noises.size):
         values[place] = factor * noises[place] if kind == RACE else zero + noises[place]
@@ -166,28 +174,28 @@ def give_first(
         row = ours[word]
         if row >= 0:
             for place in range(starts[word], starts[word + 1]):
-                score = scores[row, where[place] - word * scores.shape[1]]
+                score = score_of(measure, sums[row, where[place] - word * size])
                 values[place] = with_noise(kind, score, noises[place])
 
 
 @inner
 def list_lifted(
-    kind: int,
+    measure: Any,
     supply: Any,
     taken: Integers,
     bar: float,
     planes: Words,
     ours: Any,
-    scores: Array,
+    sums: Array,
     n: int,
     listed: Any,
 ) -> tuple[int, int]:
     """Add to the list what noise of a stratum but the first may lift to the bar."""
     pools, _, _, tops = supply
     where, values, _, marks, _ = listed
-    size, n_groups = scores.shape[1], marks.size // ours.size
-    levels = np.empty(scores.shape[0], np.int64)
-    write_levels(kind, bar, tops, scores, levels)
+    kind, size, n_groups = measure[0], sums.shape[1], marks.size // ours.size
+    levels = np.empty(sums.shape[0], np.int64)
+    write_levels(measure, bar, tops, sums, levels)
     for word in range(ours.size):
         row = ours[word]
         if row < 0:
@@ -205,8 +213,9 @@ def list_lifted(
             while left:
                 bit = lowest_bit(left)
                 left &= left - _ONE
-                i, stratum = group * WIDTH + np.int64(bit), stratum_of(planes, at, bit, level)
-                score = scores[row, i]
+                i = group * WIDTH + np.int64(bit)
+                stratum = 1 if level == 2 else stratum_of(planes, at, bit, level)
+                score = score_of(measure, sums[row, i])
                 where[n] = word * size + i
                 values[n] = with_noise(kind, score, pools[stratum, taken[stratum]])
                 lifted = (abs(score) if kind == LARGEST else score) >= bar - tops[stratum]
@@ -216,23 +225,30 @@ def list_lifted(
 
 
 @inner
-def write_levels(kind: int, bar: float, tops: Array, scores: Array, levels: Integers) -> None:
+def write_levels(measure: Any, bar: float, tops: Array, sums: Array, levels: Integers) -> None:
     """Write how many strata have noises that may lift a coordinate of each row to the bar.
 
-    Two at least, if there are as many: it takes longer to see that the second cannot, if ever.
+    Two at least, if there are as many: it takes longer to see that the second cannot, if ever. One
+    too many does no harm.
     """
-    for row in range(scores.shape[0]):
+    for row in range(sums.shape[0]):
         level, n = min(2, tops.size), 1
         while level < tops.size and n > 0:
-            least, n = bar - tops[level], 0
-            if kind == LARGEST:
-                for i in range(scores.shape[1]):
-                    n += abs(scores[row, i]) >= least
-            else:
-                for i in range(scores.shape[1]):
-                    n += scores[row, i] >= least
+            least, n = least_sum(measure, bar - tops[level]), 0
+            for i in range(sums.shape[1]):
+                n += abs(sums[row, i]) >= least
             level += n > 0
         levels[row] = level
+
+
+@inner
+def least_sum(measure: Any, score: float) -> float:
+    """What a sum is no less than, in absolute value, if it has that score or more."""
+    kind, grid, shift, scale = measure
+    if kind == LARGEST:
+        return score
+    scaled = score * scale
+    return (scaled + shift - _ROUNDING * (abs(scaled) + abs(shift))) / grid
 
 
 @inner
@@ -293,13 +309,12 @@ def write_ranks(kind: int, values: Array, ranks: Array) -> None:
 
 @inner
 def complete_others(
-    kind: int,
+    measure: Any,
     supply: Any,
     taken: Integers,
-    zero: float,
     planes: Words,
     ours: Any,
-    scores: Array,
+    sums: Array,
     n: int,
     listed: Any,
 ) -> tuple[int, int]:
@@ -309,7 +324,7 @@ def complete_others(
     """
     pools = supply[0]
     where, values, ranks, marks, _ = listed
-    n_all, size = ours.size * scores.shape[1], scores.shape[1]
+    n_all, size = ours.size * sums.shape[1], sums.shape[1]
     n_groups = marks.size // ours.size
     put_in_order(n, where, values)
     for i in range(n_all - 1, -1, -1):
@@ -322,11 +337,11 @@ def complete_others(
             stratum = stratum_of(planes, group, bit, planes.shape[0] + 1)
             if taken[stratum] == pools.shape[1]:
                 return n, stratum
-            score = zero if ours[word] < 0 else scores[ours[word], own]
-            values[i] = with_noise(kind, score, pools[stratum, taken[stratum]])
+            score = score_of(measure, 0.0 if ours[word] < 0 else sums[ours[word], own])
+            values[i] = with_noise(measure[0], score, pools[stratum, taken[stratum]])
             taken[stratum] += 1
         where[i] = i
-    write_ranks(kind, values[:n_all], ranks)
+    write_ranks(measure[0], values[:n_all], ranks)
     return n_all, ENOUGH
 
 
