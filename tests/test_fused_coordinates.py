@@ -13,8 +13,9 @@ from skdp.embedding import fused_coordinates as module
 from skdp.embedding import supply as supply_module
 from skdp.embedding.coordinate_rules import LARGEST, RACE, REACHING, rule_of
 from skdp.embedding.fused_coordinates import can_fuse_coordinates, fused_coordinates_dpsgd
-from skdp.embedding.strata import Exponentials, Gaussians, Laplaces
+from skdp.embedding.strata import Exponentials, Gaussians, Laplaces, UpperGaussians
 from skdp.embedding.supply import Supply
+from skdp.mechanisms.rounded_gaussian import RoundedGaussian
 from skdp.mechanisms.statistics import Selection
 from skdp.training import (
     Adam,
@@ -242,7 +243,7 @@ def is_fresh(recorded):
 
 
 def continuous(supply):
-    return not isinstance(supply["law"], Gaussians)
+    return not isinstance(supply["law"], Gaussians | UpperGaussians)
 
 
 def compared(monkeypatch, selector, *, by_document=True, level=1.0, noise=None, **sizes):
@@ -442,6 +443,7 @@ def test_noise_on_scores_is_that_of_the_mechanism(selector):
             assert rule.scale == pytest.approx(reach * (1 + 1 / ratio) / epsilon, rel=1e-12)
         else:
             assert rule.law == replace(rule.law, noise_std=selection.noise_std)
+            assert isinstance(rule.law, Gaussians if rule.kind == LARGEST else UpperGaussians)
             assert rule.scale == (1.0 if rule.kind == LARGEST else selection.grid)
 
 
@@ -473,6 +475,7 @@ def test_only_steps_that_are_the_same_are_fused(monkeypatch):
 
 LAWS_OF_NOISE = {
     "gaussian": lambda zeros: Gaussians(zeros, 3.0),
+    "gaussian, largest first": lambda zeros: UpperGaussians(zeros, 3.0),
     "exponential": Exponentials,
     "laplace": Laplaces,
 }
@@ -507,6 +510,30 @@ def test_no_noise_is_beyond_its_bound_nor_a_first_one_below_the_bar(law, zeros):
             assert (height >= made.bar - 4 * made._spare).all()
         elif stratum.smallest:
             assert height.max() > made.tops[place] - 4 * made._spare
+
+
+@pytest.mark.parametrize(
+    ("law", "place"),
+    [(law, place) for law, make in LAWS_OF_NOISE.items() for place in range(len(make(3).strata))],
+)
+def test_noise_of_a_stratum_has_the_law_of_the_noise_that_lies_there(law, place):
+    """False alarms: 1e-8 each."""
+    made = LAWS_OF_NOISE[law](3)
+    stratum, noises = made.strata[place], np.empty(40_000)
+    made.draw(place, noises, RandomSource.from_system())
+    last = place == 4
+    if isinstance(made, Exponentials):
+        uniforms = 2 * np.exp(-noises) if last else -2 * np.expm1(-noises)
+    elif isinstance(made, Laplaces):
+        uniforms = np.exp(-abs(noises))
+    else:
+        uniforms = 2 * stats.norm.sf(abs(noises) / RoundedGaussian(3.0).width)
+    width = 0.5**stratum.zeros - stratum.smallest
+    assert stats.kstest(uniforms, stats.uniform(stratum.smallest, width).cdf).pvalue > 1e-8
+    if isinstance(made, Gaussians):
+        assert stats.binomtest(int((noises > 0).sum()), int((noises != 0).sum())).pvalue > 1e-8
+    elif not isinstance(made, Exponentials):
+        assert (noises <= 0 if last else noises >= 0).all()
 
 
 class Words:

@@ -8,7 +8,14 @@ from typing import Any, final
 import numpy as np
 
 from skdp._random import RandomSource
-from skdp.embedding.strata import MOST_ZEROS, Exponentials, Gaussians, Laplaces, StratifiedLaw
+from skdp.embedding.strata import (
+    MOST_ZEROS,
+    Exponentials,
+    Gaussians,
+    Laplaces,
+    StratifiedLaw,
+    UpperGaussians,
+)
 from skdp.mechanisms.continuous import laplaces
 from skdp.mechanisms.exponential_selection import ExponentialTopK
 from skdp.mechanisms.gaussian_selection import GaussianThreshold, GaussianTopK
@@ -103,7 +110,7 @@ def _sparse_vector(selection: SparseVectorTechnique) -> Rule | None:
 
 def _survivors(selection: GaussianThreshold) -> Rule:
     least = math.ceil(float(np.clip(selection.threshold / selection.grid, -(2.0**60), 2.0**60)))
-    law = _below(lambda zeros: Gaussians(zeros, selection.noise_std), least)
+    law = _below(lambda zeros: UpperGaussians(zeros, selection.noise_std), least)
     bars = _constant(float(least))
     return Rule(law, REACHING, 0.0, selection.grid, selection.size, bars, by_touch=True)
 

@@ -151,9 +151,9 @@ def write_gradient(
             score = scale * scale * dot(table[word], context)
             # 1 / (1 + e^-z) of a negative, and that less 1 of the target.
             slope = -1 / (1 + math.exp(score)) if k < 0 else 1 / (1 + math.exp(-score))
-            place = np.int64(mine[word])
-            if place >= 0:
-                add_pull(scale * slope, context, part[place])
+            seen = np.int64(mine[word])
+            if seen >= 0:
+                add_pull(scale * slope, context, part[seen])
             else:
                 mine[word], words[n_words] = n_words, word
                 write_pull(scale * slope, context, part[n_words])

@@ -248,7 +248,8 @@ def least_sum(measure: Any, score: float) -> float:
     if kind == LARGEST:
         return score
     scaled = score * scale
-    return (scaled + shift - _ROUNDING * (abs(scaled) + abs(shift))) / grid
+    least: float = (scaled + shift - _ROUNDING * (abs(scaled) + abs(shift))) / grid
+    return least
 
 
 @inner

@@ -22,7 +22,7 @@ from skdp.mechanisms.continuous import exponentials_of, laplaces_of, uniforms
 from skdp.mechanisms.rounded_gaussian import RoundedGaussian
 from skdp.training.rounded_noise import Beginning, rounded_normals
 
-__all__ = ["Exponentials", "Gaussians", "Laplaces", "StratifiedLaw", "Stratum"]
+__all__ = ["Exponentials", "Gaussians", "Laplaces", "StratifiedLaw", "Stratum", "UpperGaussians"]
 
 Array = npt.NDArray[np.float64]
 
@@ -142,7 +142,7 @@ class StratifiedLaw(ABC):
 @final
 @dataclass(frozen=True)
 class Gaussians(StratifiedLaw):
-    """The rint(w N) of `RoundedGaussian`.
+    """The rint(w N) of `RoundedGaussian`, of which the largest in absolute value come first.
 
     Attributes
     ----------
@@ -163,18 +163,56 @@ class Gaussians(StratifiedLaw):
     noise_std: float
 
     def draw(self, place: int, out: Array, rng: RandomSource) -> None:
-        if place == 0:  # as with the zeros in its words, but with fewer that these leave open
-            rounded_normals(self.noise_std, out, rng, zeros=self.strata[0].zeros)
-        else:
-            rounded_normals(self.noise_std, out, rng, self.strata[place].beginning)
+        _draw_normals(self.noise_std, self.strata[place], out, rng)
 
     @staticmethod
     def _sign() -> int | None:
         return None
 
     def _top(self, stratum: Stratum) -> float:
-        width = RoundedGaussian(self.noise_std).width
-        return math.ceil(-width * float(ndtri(stratum.smallest / 2))) + self._spare
+        return _most(self.noise_std, stratum) + self._spare
+
+    @property
+    def _spare(self) -> float:
+        return 1.0
+
+
+@final
+@dataclass(frozen=True)
+class UpperGaussians(StratifiedLaw):
+    """The rint(w N) of `RoundedGaussian`, of which the largest come first, the negative ones last.
+
+    Attributes
+    ----------
+    noise_std : float
+        As it takes it.
+
+    Examples
+    --------
+    >>> law = UpperGaussians(2, 1.0)
+    >>> [stratum.probability for stratum in law.strata]
+    [0.125, 0.125, 0.25, 0.5]
+    >>> z = np.empty(1000)
+    >>> law.draw(3, z, RandomSource.from_seed(0))
+    >>> bool((z <= 0).all())
+    True
+    """
+
+    noise_std: float
+
+    def draw(self, place: int, out: Array, rng: RandomSource) -> None:
+        _draw_normals(self.noise_std, self.strata[place], out, rng)
+        if place == 0 and self.zeros is not None:
+            np.abs(out, out=out)
+
+    @staticmethod
+    def _sign() -> int | None:
+        return 0
+
+    def _top(self, stratum: Stratum) -> float:
+        if stratum is self.strata[-1]:
+            return self._spare
+        return _most(self.noise_std, stratum) + self._spare
 
     @property
     def _spare(self) -> float:
@@ -240,6 +278,21 @@ class Laplaces(StratifiedLaw):
     @property
     def _spare(self) -> float:
         return _SPARE
+
+
+def _draw_normals(noise_std: float, stratum: Stratum, out: Array, rng: RandomSource) -> None:
+    """Fill a vector with normal numbers of a stratum; of the first one, with any sign."""
+    if stratum.smallest == 0 and stratum.zeros > 0:
+        # As with the zeros in its words, but with fewer that these leave open.
+        rounded_normals(noise_std, out, rng, zeros=stratum.zeros)
+    else:
+        rounded_normals(noise_std, out, rng, stratum.beginning)
+
+
+def _most(noise_std: float, stratum: Stratum) -> float:
+    """Return what no normal number of a stratum that is not the first exceeds, but for rounding."""
+    width = RoundedGaussian(noise_std).width
+    return math.ceil(-width * float(ndtri(stratum.smallest / 2)))
 
 
 def _drawn_compiled(stratum: Stratum, race: bool, out: Array, rng: RandomSource) -> bool:
