@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skdp.embedding.bit_kernels import lowest_bit
+from skdp.embedding.bit_kernels import count_bits, lowest_bit
 from skdp.embedding.fused_kernels import add_gradients, after_step, numbers_of, write_parts
 from skdp.embedding.kernels import clip_scale, room
 from skdp.embedding.selection_kernels import ENOUGH, WIDTH, put_in_order, select, write_sums
@@ -24,7 +24,9 @@ Words = npt.NDArray[np.uint64]
 NO_VALUES = -2
 #: Coordinates that a step of Adam is made on together.
 _TOGETHER = 64
-_ONE = np.uint64(1)
+#: Coordinates of a group that are taken without asking whether there are as many.
+_AT_LEAST = 3
+_ONE, _WIDTH = np.uint64(1), np.uint64(WIDTH)
 
 
 @compiled
@@ -122,38 +124,46 @@ def restrict(
     _, limit, grid = release
     size, n_groups = parts.shape[1], marks.size // (starts.size - 1)
     mark(where, size, marks, starts)
-    for place in range(where.size):
-        sums[place] = 0.0
-    own = np.empty(where.size + 1, np.int64)
+    sums[: where.size] = 0.0
+    own = np.empty(where.size + _AT_LEAST, np.int64)
     for j in range(ends.size - 1):
         n = 0
         for row in range(ends[j], ends[j + 1]):
-            place = starts[words[row]]
+            part, place = parts[row], starts[words[row]]
             for group in range(n_groups):
-                left = marks[words[row] * n_groups + group]
-                while left:
-                    own[n], one[n] = place, parts[row, group * WIDTH + np.int64(lowest_bit(left))]
+                left, first = marks[words[row] * n_groups + group], group * WIDTH
+                stop: Any = n + np.int64(count_bits(left))
+                # Too many are written over later: to guess how many there are would take longer.
+                for k in range(_AT_LEAST):
+                    own[n + k], one[n + k] = place + k, part[placed(left, first, size)]
                     left &= left - _ONE
-                    place += 1
-                    n += 1
+                for k in range(n + _AT_LEAST, stop):
+                    own[k], one[k] = place + k - n, part[placed(left, first, size)]
+                    left &= left - _ONE
+                n, place = stop, place + stop - n
         factor = clip_scale(one[:n], limit, grid)
         for k in range(n if factor > 0 else 0):
             sums[own[k]] += np.trunc(one[k] * factor)
 
 
 @inner
+def placed(left: Any, first: int, size: int) -> Any:
+    """Place of the lowest bit in a row; the last place where there is none."""
+    place: Any = first + np.int64(lowest_bit(left))
+    return np.uint64(min(place, size - 1))
+
+
+@inner
 def mark(where: Integers, size: int, marks: Words, starts: Integers) -> None:
     """Write which coordinates of each word are among some, and the place of the first of them."""
-    place, n_words = 0, starts.size - 1
-    n_groups = marks.size // n_words
-    for word in range(n_words):
-        starts[word], first = place, word * size
-        for group in range(n_groups):
-            marks[word * n_groups + group] = 0
-        while place < where.size and where[place] < first + size:
-            i = where[place] - first
-            marks[word * n_groups + i // WIDTH] |= _ONE << np.uint64(i % WIDTH)
-            place += 1
+    n_groups, inverse = marks.size // (starts.size - 1), 1 / size
+    marks[:] = 0
+    for place in range(where.size - 1, -1, -1):
+        # A division of whole numbers takes longer; halfway between two, none is rounded to another.
+        word = np.int64((where[place] + 0.5) * inverse)
+        i = np.uint64(where[place] - word * size)
+        starts[word] = place
+        marks[word * n_groups + np.int64(i // _WIDTH)] |= _ONE << (i % _WIDTH)
 
 
 @inner
