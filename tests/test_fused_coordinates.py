@@ -550,6 +550,26 @@ class Words:
         return drawn
 
 
+@pytest.mark.parametrize("kind", [LARGEST, RACE, REACHING])
+def test_no_sum_below_the_least_one_has_the_score_and_hardly_any_above_has_not(kind):
+    """For a sum at the border, its score; the bound is as close as it says."""
+    from skdp.embedding import selection_kernels
+
+    least_sum, score_of = (
+        getattr(selection_kernels, name).py_func for name in ("least_sum", "score_of")
+    )
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        grid, scale = 2.0 ** rng.integers(-40, 5), float(np.exp(rng.normal(0, 5)))
+        shift = float(rng.choice([0.0, 1.0, -1.0]) * np.exp(rng.normal(0, 5)))
+        measure, total = (kind, grid, shift, scale), float(rng.integers(2**40))
+        score = score_of(measure, total)
+        least = least_sum(measure, score)
+        assert abs(total) >= least
+        spread = 2.0**-38 * (abs(score * scale) + abs(shift)) / grid
+        assert kind == LARGEST or total - least <= spread
+
+
 NUMBERS = {
     "many": np.random.default_rng(0).normal(size=100),
     "equal": np.full(100, -3.0),
