@@ -8,6 +8,7 @@ from scipy import stats
 from skdp._random import RandomSource
 from skdp.embedding import strata
 from skdp.embedding.strata import Exponentials, Laplaces
+from tests.support.small_words import SmallFirst
 
 pytest.importorskip("numba", exc_type=ImportError)
 
@@ -60,16 +61,8 @@ def test_an_exponent_of_zero_takes_the_next_spare_word(race):
 
 @pytest.mark.parametrize("law", [Exponentials(4), Laplaces(4)])
 def test_where_no_spare_word_is_left_uniforms_take_over(law):
-    class Small:
-        n = 0
-
-        def words(self, n):
-            self.n += 1
-            words = RandomSource.from_seed(self.n).words(n)
-            return words & np.uint64(2**63 + ONES) if self.n == 1 else words
-
     found = np.empty(300)
-    law.draw(0, found, Small())
+    law.draw(0, found, SmallFirst())
     uniforms = -2 * np.expm1(-found) if isinstance(law, Exponentials) else np.exp(-found)
     assert 0 < uniforms[0] < 2.0 ** -(4 + 16 * 11 + 11)  # It took all spare words.
     assert 2.0**-50 < uniforms[1:].min() < uniforms[1:].max() < 2.0 ** -(4 + 11)

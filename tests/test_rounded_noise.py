@@ -10,6 +10,7 @@ from skdp.mechanisms.continuous import signed_uniforms_of
 from skdp.mechanisms.rounded_gaussian import RoundedGaussian
 from skdp.training import rounded_kernels, rounded_noise
 from skdp.training.rounded_noise import Beginning, rounded_normals
+from tests.support.small_words import SmallFirst
 
 #: Widths at both ends and between; the narrowest is 2^20, the widest just below 2^21.
 STDS = (1.0, np.nextafter(2.0, 1.0), 3.0, 0.3018718224668168)
@@ -139,17 +140,9 @@ def test_a_word_whose_exponent_is_zero_takes_the_next_spare_one(zeros, sign):
 def test_where_no_spare_word_is_left_exact_code_takes_over(monkeypatch):
     """All exponents are 0, and then those of what is drawn instead are not."""
 
-    class Small:
-        n = 0
-
-        def words(self, n):
-            self.n += 1
-            words = RandomSource.from_seed(self.n).words(n)
-            return words & np.uint64(2**63 + 2**52 - 1) if self.n == 1 else words
-
     found = np.empty(300)
-    rounded_normals(3.0, found, Small(), zeros=3)
-    words = Small().words(300)
+    rounded_normals(3.0, found, SmallFirst(), zeros=3)
+    words = SmallFirst().words(300)
     tails = 0.5 ** np.where(np.arange(300) < 16, 25, 14)
     assert (np.sign(found) == np.where(words >> np.uint64(63), -1, 1)).all()
     assert (abs(found) > -ndtri(tails / 2) * RoundedGaussian(3.0).width - 1).all()

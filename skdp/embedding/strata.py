@@ -139,9 +139,32 @@ class StratifiedLaw(ABC):
         """By how much bounds are larger than need be."""
 
 
+@dataclass(frozen=True)
+class _Normals(StratifiedLaw):
+    """The rint(w N) of `RoundedGaussian`."""
+
+    noise_std: float
+
+    def draw(self, place: int, out: Array, rng: RandomSource) -> None:
+        stratum = self.strata[place]
+        if stratum.smallest == 0 and stratum.zeros > 0:
+            # As with the zeros in its words, but with fewer that these leave open; of any sign.
+            rounded_normals(self.noise_std, out, rng, zeros=stratum.zeros)
+        else:
+            rounded_normals(self.noise_std, out, rng, stratum.beginning)
+
+    def _top(self, stratum: Stratum) -> float:
+        width = RoundedGaussian(self.noise_std).width
+        return math.ceil(-width * float(ndtri(stratum.smallest / 2))) + self._spare
+
+    @property
+    def _spare(self) -> float:
+        return 1.0
+
+
 @final
 @dataclass(frozen=True)
-class Gaussians(StratifiedLaw):
+class Gaussians(_Normals):
     """The rint(w N) of `RoundedGaussian`, of which the largest in absolute value come first.
 
     Attributes
@@ -160,26 +183,14 @@ class Gaussians(StratifiedLaw):
     True
     """
 
-    noise_std: float
-
-    def draw(self, place: int, out: Array, rng: RandomSource) -> None:
-        _draw_normals(self.noise_std, self.strata[place], out, rng)
-
     @staticmethod
     def _sign() -> int | None:
         return None
 
-    def _top(self, stratum: Stratum) -> float:
-        return _most(self.noise_std, stratum) + self._spare
-
-    @property
-    def _spare(self) -> float:
-        return 1.0
-
 
 @final
 @dataclass(frozen=True)
-class UpperGaussians(StratifiedLaw):
+class UpperGaussians(_Normals):
     """The rint(w N) of `RoundedGaussian`, of which the largest come first, the negative ones last.
 
     Attributes
@@ -198,10 +209,8 @@ class UpperGaussians(StratifiedLaw):
     True
     """
 
-    noise_std: float
-
     def draw(self, place: int, out: Array, rng: RandomSource) -> None:
-        _draw_normals(self.noise_std, self.strata[place], out, rng)
+        super().draw(place, out, rng)
         if place == 0 and self.zeros is not None:
             np.abs(out, out=out)
 
@@ -210,13 +219,7 @@ class UpperGaussians(StratifiedLaw):
         return 0
 
     def _top(self, stratum: Stratum) -> float:
-        if stratum is self.strata[-1]:
-            return self._spare
-        return _most(self.noise_std, stratum) + self._spare
-
-    @property
-    def _spare(self) -> float:
-        return 1.0
+        return self._spare if stratum is self.strata[-1] else super()._top(stratum)
 
 
 @final
@@ -278,21 +281,6 @@ class Laplaces(StratifiedLaw):
     @property
     def _spare(self) -> float:
         return _SPARE
-
-
-def _draw_normals(noise_std: float, stratum: Stratum, out: Array, rng: RandomSource) -> None:
-    """Fill a vector with normal numbers of a stratum; of the first one, with any sign."""
-    if stratum.smallest == 0 and stratum.zeros > 0:
-        # As with the zeros in its words, but with fewer that these leave open.
-        rounded_normals(noise_std, out, rng, zeros=stratum.zeros)
-    else:
-        rounded_normals(noise_std, out, rng, stratum.beginning)
-
-
-def _most(noise_std: float, stratum: Stratum) -> float:
-    """Return what no normal number of a stratum that is not the first exceeds, but for rounding."""
-    width = RoundedGaussian(noise_std).width
-    return math.ceil(-width * float(ndtri(stratum.smallest / 2)))
 
 
 def _drawn_compiled(stratum: Stratum, race: bool, out: Array, rng: RandomSource) -> bool:
